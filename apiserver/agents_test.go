@@ -289,7 +289,7 @@ var _ = Describe("Agents", Ordered, func() {
 		_, token := connect(ctx, "publish")
 		Expect(admin.Delete(ctx, binding)).To(Succeed())
 		Eventually(func() error { _, err := caller(ctx, token); return err }).WithTimeout(10*time.Second).
-			Should(MatchError(ContainSubstring("no longer has the required rights")), "five seconds for which answers of RBAC are kept, and the API server's own")
+			Should(MatchError(ContainSubstring("no longer has the required rights")), "access decisions are cached for five seconds here, and longer by the API server")
 	})
 
 	It("do not cause errors in the log", func() {

@@ -87,24 +87,24 @@ func TestStrangers(t *testing.T) {
 		want                              int
 	}{
 		{"a bad key", "203.0.113.7:1", "", "bad", 401},
-		{"none", "203.0.113.7:2", "", "", 401},
+		{"no key", "203.0.113.7:2", "", "", 401},
 		{"from another port", "203.0.113.7:3", "", "bad", 401},
 		{"over the limit", "203.0.113.7:4", "", "bad", 429},
 		{"named by the proxy", "203.0.113.7:4", "192.0.2.1", "bad", 429},
 		{"a valid key from the same address", "203.0.113.7:5", "", "good", 403},
 		{"another address", "203.0.113.8:1", "", "bad", 401},
 		{"the same address, named by the proxy", "10.0.0.1:1", "203.0.113.7", "bad", 429},
-		{"which the client cannot hide", "10.0.0.1:1", "192.0.2.1, 203.0.113.7", "bad", 429},
-		{"nor attribute to another address", "10.0.0.1:1", "203.0.113.7, 192.0.2.1", "bad", 401},
+		{"a client cannot hide its address behind others", "10.0.0.1:1", "192.0.2.1, 203.0.113.7", "bad", 429},
+		{"another client of the same proxy", "10.0.0.1:1", "203.0.113.7, 192.0.2.1", "bad", 401},
 		{"a network of IPv6", "10.0.0.1:1", "2001:db8::1", "bad", 401},
-		{"is one", "10.0.0.1:1", "2001:db8::2", "bad", 401},
+		{"an IPv6 network counts as one client", "10.0.0.1:1", "2001:db8::2", "bad", 401},
 		{"visitor", "10.0.0.1:1", "2001:db8::3:4", "bad", 401},
 		{"with many addresses", "10.0.0.1:1", "2001:db8::5", "bad", 429},
 		{"unlike its neighbour", "10.0.0.1:1", "2001:db8:0:1::5", "bad", 401},
 	} {
 		got := ask(tt.address, tt.forwarded, tt.token)
 		if got.Code != tt.want {
-			t.Errorf("%d, %s: answered %d %s, want %d", i, tt.reason, got.Code, got.Body, tt.want)
+			t.Errorf("%d, %s: got %d %s, want %d", i, tt.reason, got.Code, got.Body, tt.want)
 		}
 		if refused := got.Code == http.StatusTooManyRequests; refused != (got.Header().Get("Retry-After") == "20") || refused != (got.Header().Get("Connection") == "close") ||
 			refused != strings.Contains(got.Body.String(), `"RATE_LIMITED"`) || got.Header().Get("RateLimit-Limit") != "" {
@@ -140,7 +140,7 @@ func TestDoors(t *testing.T) {
 		answered, beyond     int
 	}{
 		{"a public page", http.MethodGet, "/docs", 200, 429},
-		{"which shares its limit with the others", http.MethodGet, "/openapi.json", 429, 429},
+		{"public pages share one limit", http.MethodGet, "/openapi.json", 429, 429},
 		{"and with unknown paths", http.MethodGet, "/nothing", 429, 429},
 		{"with any method", http.MethodPut, "/docs", 429, 429},
 		{"the API has its own limit", http.MethodGet, rest.Prefix + "/posts", 401, 429},
@@ -149,16 +149,16 @@ func TestDoors(t *testing.T) {
 	} {
 		for range strangersPerMinute {
 			if w := ask(tc.method, tc.path); w.Code != tc.answered {
-				t.Errorf("%s: answered %d, want %d: %s", tc.reason, w.Code, tc.answered, w.Body)
+				t.Errorf("%s: got %d, want %d: %s", tc.reason, w.Code, tc.answered, w.Body)
 			}
 		}
 		for range 100 {
 			w := ask(tc.method, tc.path)
 			if w.Code != tc.beyond {
-				t.Fatalf("%s: answered %d beyond the limit, want %d: %s", tc.reason, w.Code, tc.beyond, w.Body)
+				t.Fatalf("%s: got %d above the limit, want %d: %s", tc.reason, w.Code, tc.beyond, w.Body)
 			}
 			if refused := w.Code == http.StatusTooManyRequests; refused && (w.Header().Get("Retry-After") != "20" || w.Header().Get("Connection") != "close") {
-				t.Fatalf("%s: answered %v", tc.reason, w.Header())
+				t.Fatalf("%s: got the headers %v", tc.reason, w.Header())
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func TestServerLog(t *testing.T) {
 	clk.SetTime(clk.Now().Add(time.Minute))
 	log.Print("http: URL query contains semicolon, which is no longer a supported separator")
 	if !strings.HasSuffix(out.String(), "notLogged=999\n") {
-		t.Errorf("a minute later nothing speaks of what was left out:\n%s", &out)
+		t.Errorf("after a minute, the number of omitted lines is not logged:\n%s", &out)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestNotCurrent(t *testing.T) {
 		handler.ServeHTTP(w, r)
 		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "30" || !strings.Contains(w.Body.String(), `"INTERNAL_ERROR"`) ||
 			!strings.Contains(w.Body.String(), "cannot verify API keys") {
-			t.Errorf("%s: answered %d %s", token, w.Code, w.Body)
+			t.Errorf("%s: got %d %s", token, w.Code, w.Body)
 		}
 	}
 }
@@ -210,14 +210,14 @@ func TestLongRequests(t *testing.T) {
 	t.Parallel()
 	const most = 1 << 10
 	for name, tc := range map[string]struct{ reason, method, path, token string }{
-		"an unknown page":      {"which the response names", http.MethodGet, "/" + strings.Repeat("%01", 5000), ""},
-		"an unknown operation": {"below the API, with a good key", http.MethodGet, rest.Prefix + "/" + strings.Repeat("%01", 5000), "good"},
-		"an unknown method":    {"which the response names", strings.Repeat("A", 5000), "/docs", ""},
-		"nor there":            {"with its path", strings.Repeat("A", 5000), rest.Prefix + "/posts/" + strings.Repeat("%c3%a4", 1000), "good"},
-		"no key":               {"and a long path", http.MethodGet, rest.Prefix + "/" + strings.Repeat("%01", 5000), ""},
-		"a long query":         {"which is not shown", http.MethodGet, rest.Prefix + "/posts?page=" + strings.Repeat("9x", 5000), "good"},
-		"a bad query":          {"which cannot be parsed", http.MethodGet, rest.Prefix + "/posts?page=%zz" + strings.Repeat("9x", 5000), "good"},
-		"a platform":           {"an unknown one", http.MethodGet, rest.Prefix + "/posts?platform=" + strings.Repeat("9x", 5000), "good"},
+		"an unknown page":           {"the response contains the method and path", http.MethodGet, "/" + strings.Repeat("%01", 5000), ""},
+		"an unknown operation":      {"the REST API's own 404, with a valid key", http.MethodGet, rest.Prefix + "/" + strings.Repeat("%01", 5000), "good"},
+		"an unknown method":         {"the response contains the method", strings.Repeat("A", 5000), "/docs", ""},
+		"an unknown method of REST": {"with its path", strings.Repeat("A", 5000), rest.Prefix + "/posts/" + strings.Repeat("%c3%a4", 1000), "good"},
+		"no key":                    {"and a long path", http.MethodGet, rest.Prefix + "/" + strings.Repeat("%01", 5000), ""},
+		"a long query":              {"the log omits the query", http.MethodGet, rest.Prefix + "/posts?page=" + strings.Repeat("9x", 5000), "good"},
+		"a bad query":               {"the query cannot be parsed", http.MethodGet, rest.Prefix + "/posts?page=%zz" + strings.Repeat("9x", 5000), "good"},
+		"a platform":                {"an unknown one", http.MethodGet, rest.Prefix + "/posts?platform=" + strings.Repeat("9x", 5000), "good"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -229,7 +229,7 @@ func TestLongRequests(t *testing.T) {
 			w := httptest.NewRecorder()
 			handler.ServeHTTP(w, r)
 			if log.Len() > 2*most || w.Body.Len() > 2*most || log.Len() == 0 {
-				t.Errorf("%s: %d bytes of log, an answer of %d: %.300s %.300s", tc.reason, log.Len(), w.Body.Len(), log, w.Body)
+				t.Errorf("%s: %d bytes of log, a response of %d: %.300s %.300s", tc.reason, log.Len(), w.Body.Len(), log, w.Body)
 			}
 		})
 	}

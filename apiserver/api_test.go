@@ -111,14 +111,14 @@ var _ = Describe("API keys", func() {
 		By("deleting the key, when the copies are the oldest with this hash")
 		Expect(admin.Delete(ctx, t.key)).To(Succeed())
 		Eventually(works).Should(Equal(401))
-		Consistently(works, 500*time.Millisecond).Should(Equal(401), "a copy opens nothing")
+		Consistently(works, 500*time.Millisecond).Should(Equal(401), "a copied hash is rejected")
 
 		By("applying the key again, as a restore does")
 		again := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.key.Name}, Spec: t.key.Spec}
 		Expect(admin.Create(ctx, again)).To(Succeed())
 		Eventually(works).Should(Equal(200))
 		sent := t.call(ctx, "POST", "/posts", "{}")
-		Expect(sent.status).To(Equal(400), "it is the key of its own team again: %s", sent.body)
+		Expect(sent.status).To(Equal(400), "the restored key authenticates its own team: %s", sent.body)
 	})
 
 	It("record their last use", func(ctx context.Context) {
@@ -424,7 +424,7 @@ var _ = Describe("stopping", func() {
 		}).Should(Succeed())
 		own.cancel()
 		Eventually(func() int { return statusOf(own.private + "/readyz") }).Should(Equal(503))
-		Expect(do(ctx, own, "GET", base+"/posts", "", header).status).To(Equal(200), "clients come in until the load balancer has learnt")
+		Expect(do(ctx, own, "GET", base+"/posts", "", header).status).To(Equal(200), "requests succeed until the load balancer has removed the server")
 		// The check's result arrives during shutdown.
 		Eventually(func() int { return statusOf(own.site + "/health") }).Should(BeZero())
 		Expect(answer(ctx, connection, connection.Annotations[v1alpha1.ProbeAnnotation])).To(Succeed())

@@ -148,11 +148,11 @@ var _ = Describe("posts that left the cluster", func() {
 		t.archive(ctx, ids[:5]...)
 		Expect(t.answers(ctx, ids)).To(Equal(before), "archived, and in the cluster as well")
 		t.removeArchived(ctx, ids[:3]...)
-		Consistently(func() map[string]string { return t.answers(ctx, ids) }).WithTimeout(2*time.Second).Should(Equal(before), "some have left")
+		Consistently(func() map[string]string { return t.answers(ctx, ids) }).WithTimeout(2*time.Second).Should(Equal(before), "some posts were removed")
 		t.removeArchived(ctx, ids[3:5]...)
 		t.archive(ctx, ids[5:]...)
 		t.removeArchived(ctx, ids[5:]...)
-		Consistently(func() map[string]string { return t.answers(ctx, ids) }).WithTimeout(2*time.Second).Should(Equal(before), "all have left")
+		Consistently(func() map[string]string { return t.answers(ctx, ids) }).WithTimeout(2*time.Second).Should(Equal(before), "all posts were removed")
 
 		By("requesting them from a server that has just started")
 		other := start(restricted)
@@ -191,7 +191,7 @@ var _ = Describe("posts that left the cluster", func() {
 		r := do(ctx, other, "DELETE", base+"/posts/"+ids[0], "", map[string]string{"Authorization": "Bearer " + t.token})
 		r.mustFail(http.StatusServiceUnavailable, "INTERNAL_ERROR", "try again in half a minute")
 		r = do(ctx, other, "GET", base+"/posts/"+ids[1], "", map[string]string{"Authorization": "Bearer " + t.token})
-		Expect(r.status).To(Equal(http.StatusOK), "what is in the cluster can be read: %s", r.body)
+		Expect(r.status).To(Equal(http.StatusOK), "posts in the cluster remain readable: %s", r.body)
 	})
 
 	It("keep their Idempotency-Key when a user has deleted them in Kubernetes", func(ctx context.Context) {

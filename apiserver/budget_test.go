@@ -99,7 +99,7 @@ var _ = Describe("The budget of a team", func() {
 		begin().mustFail(403, "SUBSCRIPTION_REQUIRED", words)
 		var found v1alpha1.MediaList
 		Expect(admin.List(ctx, &found, client.InNamespace(t.namespace))).To(Succeed())
-		Expect(found.Items).To(HaveLen(allowed), "what is refused leaves nothing")
+		Expect(found.Items).To(HaveLen(allowed), "a rejected request creates no post")
 
 		came := &found.Items[0]
 		came.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, ETag: "e", SizeBytes: 1000}
@@ -223,7 +223,7 @@ func await(ctx context.Context, namespace string) {
 		var q corev1.ResourceQuota
 		g.Expect(admin.Get(ctx, types.NamespacedName{Namespace: namespace, Name: v1alpha1.BudgetQuota}, &q)).To(Succeed())
 		used := q.Status.Used["count/posts.social.herald.dev"]
-		g.Expect(used.IsZero()).To(BeFalse(), "a create is counted; what is deleted stays counted without Kubernetes' controller")
+		g.Expect(used.IsZero()).To(BeFalse(), "created posts count, and deleted ones until Kubernetes' controller runs")
 	}).Should(Succeed())
 	setQuotaUsage(ctx, namespace, nil)
 }

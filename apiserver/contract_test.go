@@ -154,7 +154,7 @@ func (c *contract) conforms(ctx context.Context, r reply, request *http.Request)
 		Options:                &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
 	}
 	input.SetBodyBytes([]byte(r.body))
-	Expect(openapi3filter.ValidateResponse(ctx, input)).To(Succeed(), "%s %s answered %d %s", request.Method, request.URL, r.status, r.body)
+	Expect(openapi3filter.ValidateResponse(ctx, input)).To(Succeed(), "%s %s returned %d %s", request.Method, request.URL, r.status, r.body)
 }
 
 // as decodes a response.

@@ -60,7 +60,7 @@ var _ = Describe("Changing a post through version 2", func() {
 			func(s v1alpha1.PostSpec) {
 				Expect(s.Draft).To(BeFalse())
 				Expect(s.ScheduledAt).To(BeNil())
-				Expect(s.Targets[0].Caption).To(Equal("Hello"), "what is left out stays")
+				Expect(s.Targets[0].Caption).To(Equal("Hello"), "omitted fields remain unchanged")
 			}),
 		Entry("a draft to schedule, with its last edit", func() string { return text("acme-x", "Hello", draft) },
 			`{"draft":false,"scheduled_at":"`+at+`","targets":[{"connection_id":"acme-x","caption":"Final"}]}`, "scheduled",
@@ -91,7 +91,7 @@ var _ = Describe("Changing a post through version 2", func() {
 		for _, part := range words {
 			Expect(r.body).To(ContainSubstring(part))
 		}
-		Expect(fmt.Sprint(t.stored(ctx, made.ID).Generation)).To(Equal("1"), "nothing is stored")
+		Expect(fmt.Sprint(t.stored(ctx, made.ID).Generation)).To(Equal("1"), "the post was not changed")
 	},
 		Entry("all errors together, each with its path", func() string { return text("acme-x", "Hello", inAnHour()) },
 			`{"scheduled_at":"soon","category":"film","targets":[{"connection_id":"nowhere","caption":"a"},{"connection_id":7}]}`, 400, "VALIDATION_ERROR",
@@ -214,7 +214,7 @@ var _ = Describe("Validating a post", func() {
 			g.Expect(codes).To(ConsistOf("VALIDATION_ERROR", "POSTING_READINESS_RECONNECT_REQUIRED", "POSTING_READINESS_UNAVAILABLE"))
 		}).Should(Succeed())
 		drafted := as[validationBody](t.callV2(ctx, "POST", "/posts/validate", text("expired-x", "a", draft))).Data
-		Expect(drafted.Valid).To(BeTrue(), "a draft goes nowhere yet")
+		Expect(drafted.Valid).To(BeTrue(), "a draft is not published")
 	})
 
 	It("answers invalid requests like a creation", func(ctx context.Context) {

@@ -26,7 +26,7 @@ func TestFixedResponsesAreCompressed(t *testing.T) {
 		"not understood":   {"an invalid weight rejects", long, "gzip;q=much", false},
 		"another encoding": {"gzip is not among them", long, "br", false},
 		"part of a name":   {"xgzip is a different encoding", long, "xgzip", false},
-		"nothing":          {"curl without --compressed", long, "", false},
+		"no encodings":     {"curl without --compressed", long, "", false},
 		"too short":        {"compression would make it longer", short, "gzip", false},
 	}
 	for name, tc := range tests {
@@ -45,7 +45,7 @@ func TestFixedResponsesAreCompressed(t *testing.T) {
 			}
 			if tc.compressed {
 				if recorder.Body.Len() > len(tc.body)/10 {
-					t.Errorf("%d of %d bytes are left", recorder.Body.Len(), len(tc.body))
+					t.Errorf("got %d of %d bytes", recorder.Body.Len(), len(tc.body))
 				}
 				var err error
 				if body, err = gzip.NewReader(body); err != nil {
@@ -53,10 +53,10 @@ func TestFixedResponsesAreCompressed(t *testing.T) {
 				}
 			}
 			if got, err := io.ReadAll(body); string(got) != tc.body || err != nil {
-				t.Errorf("another body came (%v)", err)
+				t.Errorf("the body differs (%v)", err)
 			}
 			if varies := header.Get("Vary") == "Accept-Encoding"; varies != (tc.body == long) {
-				t.Errorf("Vary is %q: a cache must not give what is compressed to others", header.Get("Vary"))
+				t.Errorf("Vary is %q: a cache must not return the compressed body to other clients", header.Get("Vary"))
 			}
 			if header.Get("Content-Security-Policy") == "" || header.Get("Content-Type") != "text/html; charset=utf-8" {
 				t.Errorf("the headers are %v", header)

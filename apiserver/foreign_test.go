@@ -127,7 +127,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		for _, query := range []string{"", "?platform=x", "?status=scheduled", "?limit=100&page=1"} {
 			list := as[listBody](mine.call(ctx, "GET", "/posts"+query, ""))
 			Expect(list.ids()).To(Equal([]string{own.ID}), query)
-			Expect(list.Pagination.Total).To(Equal(1), "nor in the number of a list")
+			Expect(list.Pagination.Total).To(Equal(1), "lists do not count other teams' posts")
 		}
 		Expect(as[listBody](mine.call(ctx, "GET", "/posts?status=draft", "")).Pagination.Total).To(BeZero())
 		Expect(mine.call(ctx, "DELETE", "/posts/"+own.ID, "").status).To(Equal(http.StatusOK))
@@ -147,7 +147,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 			Expect(r.status).To(Equal(http.StatusCreated), r.body)
 			made[t] = as[postBody](r).Data
 		}
-		Expect(made[mine].ID).NotTo(Equal(made[theirs].ID), "the same Idempotency-Key of two teams gives ids that do not tell of each other")
+		Expect(made[mine].ID).NotTo(Equal(made[theirs].ID), "equal Idempotency-Keys of two teams must yield independent ids")
 		for _, t := range []*team{mine, theirs} {
 			Expect(t.stored(ctx, made[t].ID).Spec.Targets[0].Caption).To(Equal("of " + t.namespace))
 			Expect(as[postBody](keyed(t, text("main", "of "+t.namespace))).Data.ID).To(Equal(made[t].ID))

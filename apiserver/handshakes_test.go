@@ -39,7 +39,7 @@ func TestFailedHandshakesAreLogged(t *testing.T) {
 			resp, err := http.Get("http://" + address)
 			if err == nil {
 				resp.Body.Close()
-				t.Error("it was answered")
+				t.Error("the connection got a response")
 			}
 		}, "level=WARN msg=\"A TLS handshake failed\""},
 		"unknown authority": {"a client that does not trust the certificate", func(t *testing.T, address string) {
@@ -146,6 +146,6 @@ func TestEnvelopedCloseWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := served.Read(make([]byte, 1)); n != 1 {
-		t.Errorf("read %d bytes, %v, of what the client sent", n, err)
+		t.Errorf("read %d bytes, %v, of the client's request", n, err)
 	}
 }

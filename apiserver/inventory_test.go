@@ -258,7 +258,7 @@ var _ = ReportAfterSuite("each row of the contract has an existing spec", func(r
 	}
 	for _, r := range contractRows {
 		for _, words := range r.specs {
-			Expect(whole[words] || last[words] == 1).To(BeTrue(), "the row %q of the contract names a spec %q, which must exist exactly once", r.row, words)
+			Expect(whole[words] || last[words] == 1).To(BeTrue(), "the contract's row %q names the spec %q, which must exist exactly once", r.row, words)
 		}
 	}
 })

@@ -87,7 +87,7 @@ var _ = Describe("Agents using MCP", func() {
 		Expect(result.IsError).To(BeFalse(), created.body)
 		post := as[postBody](created).Data
 		Expect(post.Status).To(Equal("scheduled"))
-		Expect(post.MediaIDs).To(Equal([]string{media.MediaID}), "it came through the API, not from the web application")
+		Expect(post.MediaIDs).To(Equal([]string{media.MediaID}), "media uploaded through the API has its id there")
 		stored := t.stored(ctx, post.ID)
 		Expect(stored.Annotations).To(And(HaveKeyWithValue(v1alpha1.AgentAnnotation, "scout"), Not(HaveKey(v1alpha1.AuthorAnnotation))))
 

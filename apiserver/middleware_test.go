@@ -71,12 +71,12 @@ func TestFailureOfATool(t *testing.T) {
 			t.Fatalf("got %d, %v", status, err)
 		}
 		if n := testutil.ToFloat64(m.requests.WithLabelValues("mcp create_post", code)); n != 1 {
-			t.Errorf("%s is counted %v times as %s", path, n, code)
+			t.Errorf("%s is counted %v times with %s", path, n, code)
 		}
 	}
 }
 
-func TestPanicIsAnswered(t *testing.T) {
+func TestPanicReturnsAnError(t *testing.T) {
 	t.Parallel()
 	server, log, m := observe(t, func(http.ResponseWriter, *http.Request) { panic("secret detail") })
 	status, body, err := get(t, server.URL+"/api/v1/posts", requestIDHeader, "id-17")
@@ -84,12 +84,12 @@ func TestPanicIsAnswered(t *testing.T) {
 		t.Fatalf("got %d, %v", status, err)
 	}
 	if !strings.HasPrefix(body, `{"error":{"code":"INTERNAL_ERROR","message":"`) || !strings.Contains(body, "id-17") || strings.Contains(body, "secret") {
-		t.Errorf("answered %s", body)
+		t.Errorf("got %s", body)
 	}
 	server.Close()
 	if line := log.String(); !strings.Contains(line, "secret detail") || !strings.Contains(line, "middleware_test.go") ||
 		!strings.Contains(line, `"requestId":"id-17"`) || !strings.Contains(line, `"level":"ERROR"`) {
-		t.Errorf("the log does not tell what happened where: %s", line)
+		t.Errorf("the log lacks the panic's location: %s", line)
 	}
 	if n := testutil.ToFloat64(m.requests.WithLabelValues(noOperation, "500")); n != 1 {
 		t.Errorf("counted %v times", n)
@@ -106,11 +106,11 @@ func TestPanicAfterAnswerCutsTheConnection(t *testing.T) {
 		panic("too late")
 	})
 	if status, _, err := get(t, server.URL); err == nil {
-		t.Errorf("a cut answer looks whole: %d", status)
+		t.Errorf("an aborted response looks complete: %d", status)
 	}
 	server.Close()
 	if !strings.Contains(log.String(), "too late") {
-		t.Errorf("the log does not tell: %s", log)
+		t.Errorf("the log lacks the panic: %s", log)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestAbortIsPreserved(t *testing.T) {
 	t.Parallel()
 	server, log, _ := observe(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	if status, body, err := get(t, server.URL); err == nil {
-		t.Errorf("answered %d %s", status, body)
+		t.Errorf("got %d %s", status, body)
 	}
 	server.Close()
 	if strings.Contains(log.String(), `"level":"ERROR"`) {
@@ -133,15 +133,15 @@ func TestInternalErrorHasNoDetails(t *testing.T) {
 	})
 	_, body, err := get(t, server.URL)
 	if err != nil || strings.Contains(body, "etcd") {
-		t.Errorf("answered %s, %v", body, err)
+		t.Errorf("got %s, %v", body, err)
 	}
 	server.Close()
 	if !strings.Contains(log.String(), "10.0.0.7") {
-		t.Errorf("the log does not tell the cause: %s", log)
+		t.Errorf("the log lacks the cause: %s", log)
 	}
 }
 
-func TestLogHoldsNoSecret(t *testing.T) {
+func TestLogHasNoSecrets(t *testing.T) {
 	t.Parallel()
 	server, log, m := observe(t, func(w http.ResponseWriter, r *http.Request) {
 		info := request.From(r.Context())
@@ -154,7 +154,7 @@ func TestLogHoldsNoSecret(t *testing.T) {
 	server.Close()
 	line := log.String()
 	if strings.Contains(line, "hrld_") {
-		t.Errorf("the log holds a secret: %s", line)
+		t.Errorf("the log contains a secret: %s", line)
 	}
 	for _, want := range []string{
 		`"method":"GET"`, `"path":"/p"`, `"status":418`, `"operation":"getPost"`, `"namespace":"team-a"`, `"key":"ci"`, `"requestId":`,

@@ -117,9 +117,9 @@ var _ = Describe("the web application's operations", func() {
 		Expect(setStatus(ctx, post, func(st *v1alpha1.PostStatus) { st.Phase = v1alpha1.PhaseDraft })).To(Succeed())
 		Eventually(changes).Should(Receive(), "the manager wrote")
 		post, err = s.UpdateDraft(ctx, person, post.Name, seen, say("Hello", "acme-x"))
-		Expect(err).NotTo(HaveOccurred(), "what the manager notes is no change of the post")
+		Expect(err).NotTo(HaveOccurred(), "the manager's updates are not conflicts")
 		Expect(post.Spec.Draft).To(BeTrue())
-		Expect(post.Spec.Targets).To(Equal(say("Hello", "acme-x").Targets), "what the form does not have is gone")
+		Expect(post.Spec.Targets).To(Equal(say("Hello", "acme-x").Targets), "accounts that the form omits are removed")
 		Eventually(changes).Should(Receive())
 
 		_, err = s.UpdateDraft(ctx, person, post.Name, seen, say("Mine", "acme-x"))

@@ -226,15 +226,15 @@ var _ = Describe("TikTok's five pending drafts a day", func() {
 		wg.Wait()
 		Expect(accepted.Load()).To(BeEquivalentTo(5))
 
-		Expect(send("tok", at(10, 0)).status).To(Equal(http.StatusCreated), "another account has a count of its own")
-		Expect(send("tik", at(11, 12)).status).To(Equal(http.StatusCreated), "so has another day")
+		Expect(send("tok", at(10, 0)).status).To(Equal(http.StatusCreated), "another account has its own count")
+		Expect(send("tik", at(11, 12)).status).To(Equal(http.StatusCreated), "another day has its own count")
 		Expect(send("tik", at(9, 0)).status).To(Equal(http.StatusCreated))
-		Expect(send("tik", draft).status).To(Equal(http.StatusCreated), "what is not sent does not count")
+		Expect(send("tik", draft).status).To(Equal(http.StatusCreated), "unpublished posts do not count")
 		plain := fmt.Sprintf(`{"category":"image","media_ids":["pic"],"targets":[{"connection_id":"tik","caption":"a"}]%s}`, at(10, 5))
-		Expect(t.call(ctx, "POST", "/posts", plain).status).To(Equal(http.StatusCreated), "nor does what is published")
+		Expect(t.call(ctx, "POST", "/posts", plain).status).To(Equal(http.StatusCreated), "published drafts no longer count")
 
 		Expect(t.call(ctx, "DELETE", "/posts/"+<-ids, "").status).To(Equal(http.StatusOK))
-		Expect(send("tik", at(10, 6)).status).To(Equal(http.StatusCreated), "a cancel gives back")
+		Expect(send("tik", at(10, 6)).status).To(Equal(http.StatusCreated), "a cancellation releases its reservation")
 		send("tik", at(10, 7)).mustFail(400, "VALIDATION_ERROR", "5 pending drafts")
 		inbox("tok", 6, at(20, 0)).mustFail(400, "VALIDATION_ERROR", "targets[5].tiktok_draft")
 	})
@@ -279,7 +279,7 @@ var _ = Describe("A rate limit", func() {
 			return do(ctx, limited, method, base+path, body, map[string]string{"Authorization": "Bearer " + token})
 		}
 		list := func(token string) reply { return ask(token, "GET", "/posts", "") }
-		Eventually(func() int { return list(other.token).status }).Should(Equal(http.StatusOK), "the replica knows the keys")
+		Eventually(func() int { return list(other.token).status }).Should(Equal(http.StatusOK), "the replica has loaded the keys")
 		says := func(r reply, limit, remaining, reset, retryAfter string) {
 			GinkgoHelper()
 			var got []string
@@ -304,6 +304,6 @@ var _ = Describe("A rate limit", func() {
 		Expect(got.status).To(Equal(http.StatusUnauthorized))
 		says(got, "", "", "", "")
 		Expect(list(other.token).status).To(Equal(http.StatusOK), "keys do not share a limit")
-		Expect(t.call(ctx, "GET", "/posts", "").header.Get("RateLimit-Limit")).To(BeEmpty(), "where there is no limit, none is named")
+		Expect(t.call(ctx, "GET", "/posts", "").header.Get("RateLimit-Limit")).To(BeEmpty(), "without a limit, there is no header")
 	})
 })

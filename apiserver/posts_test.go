@@ -80,9 +80,9 @@ var _ = Describe("creating a post", func() {
 		Expect(got.Status).To(Equal("processing"))
 		Expect(got.ScheduledAt).To(BeNil())
 		Expect(got.CanCancel).To(BeFalse())
-		Expect(got.Platforms[0].AccountName).To(Equal("Account of acme-x"), "the check has just told it")
+		Expect(got.Platforms[0].AccountName).To(Equal("Account of acme-x"), "the preceding check read the name")
 		got = t.create(ctx, text("acme-x", "now", `,"scheduled_at":null,"draft":false`))
-		Expect(got.Status).To(Equal("processing"), "null means the same as leaving it out")
+		Expect(got.Status).To(Equal("processing"), "null is equivalent to omission")
 	})
 
 	It("stores a draft without a caption and without requests to platforms", func(ctx context.Context) {
@@ -157,7 +157,7 @@ var _ = Describe("creating a post", func() {
 			r.mustFail(409, code, fmt.Sprintf("connection %q (x): %s", name, words))
 			after := map[string]string{"POSTING_READINESS_UNAVAILABLE": "30"}[code] // waiting does not help if a person has to act
 			Expect(r.header.Get("Retry-After")).To(Equal(after))
-			Expect(r.body).NotTo(ContainSubstring("acme-x"), "the other connection is good")
+			Expect(r.body).NotTo(ContainSubstring("acme-x"), "the other connection is ready")
 			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(BeZero())
 			t.call(ctx, "POST", "/posts", text(name, "a", inAnHour())).mustFail(409, code, words)
 			t.create(ctx, text(name, "a", draft))
@@ -169,8 +169,8 @@ var _ = Describe("creating a post", func() {
 		Entry("another account", "mismatch-x", "POSTING_READINESS_RECONNECT_REQUIRED", "the token belongs to another account"),
 		Entry("platform down", "down-x", "POSTING_READINESS_UNAVAILABLE", "the platform answers 503"),
 		Entry("an inaccessible Secret", "unreachable-x", "POSTING_READINESS_UNAVAILABLE", "the Secret cannot be read"),
-		Entry("not known", "undecided-x", "POSTING_READINESS_UNAVAILABLE", "not known yet"),
-		Entry("no answer", "silent-x", "POSTING_READINESS_UNAVAILABLE", "its platform has not answered yet"),
+		Entry("an unknown state", "undecided-x", "POSTING_READINESS_UNAVAILABLE", "not known yet"),
+		Entry("no response from the platform", "silent-x", "POSTING_READINESS_UNAVAILABLE", "its platform has not answered yet"),
 	)
 
 	It("checks a connection once for many concurrent requests", func(ctx context.Context) {
@@ -188,7 +188,7 @@ var _ = Describe("creating a post", func() {
 		Expect(token).NotTo(BeEmpty())
 		t.create(ctx, text("acme-threads", "a", inAnHour()))
 		Expect(admin.Get(ctx, clientKey(connection), connection)).To(Succeed())
-		Expect(connection.Annotations[v1alpha1.ProbeAnnotation]).To(Equal(token), "a good check counts for a minute")
+		Expect(connection.Annotations[v1alpha1.ProbeAnnotation]).To(Equal(token), "a successful check is reused for a minute")
 	})
 })
 
@@ -226,7 +226,7 @@ var _ = Describe("cancelling a post", func() {
 			r := t.call(ctx, "DELETE", "/posts/"+id, "")
 			Expect(r.status).To(Equal(http.StatusOK), "%s", r.body)
 			Expect(r.body).To(Equal(fmt.Sprintf(`{"data":{"id":%q,"status":"cancelled"}}`, id)))
-			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Data).To(BeEmpty(), "it is listed no more, at once")
+			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Data).To(BeEmpty(), "it is removed from lists immediately")
 			got := as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data
 			Expect(got.Status).To(Equal("cancelled"))
 			Expect(got.CanCancel).To(BeFalse())

@@ -48,7 +48,7 @@ func TestProbe(t *testing.T) {
 		gone         bool
 	}{
 		{"success is not logged", "/readyz", nil, 200, "ok\n", "", false},
-		{"clients do not learn the network's addresses", "/readyz", silent, 503, "not ready\n", "10.96.0.1", false},
+		{"clients must not see the network's addresses", "/readyz", silent, 503, "not ready\n", "10.96.0.1", false},
 		{"repeats are not logged", "/readyz", silent, 503, "not ready\n", "", false},
 		{"a query does not add output", "/readyz?verbose", silent, 503, "not ready\n", "", false},
 		{"a query does not exclude checks", "/readyz?exclude=ready", silent, 503, "not ready\n", "", false},
@@ -69,7 +69,7 @@ func TestProbe(t *testing.T) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, tt.path, http.NoBody))
 		if w.Code != tt.status || w.Body.String() != tt.body {
-			t.Errorf("%s: answered %d %q, want %d %q", tt.reason, w.Code, w.Body, tt.status, tt.body)
+			t.Errorf("%s: got %d %q, want %d %q", tt.reason, w.Code, w.Body, tt.status, tt.body)
 		}
 		if (out.Len() > 0) != (tt.logged != "") || !strings.Contains(out.String(), tt.logged) || strings.Count(out.String(), "\n") > 1 {
 			t.Errorf("%s: logged %q, want one line with %q", tt.reason, &out, tt.logged)
@@ -94,7 +94,7 @@ var _ = Describe("A replica whose clock is 61 seconds behind", func() {
 		config.Wrap(now.Wrap)
 		r := start(config, func(c *apiserver.Config) { c.Clock, c.Check = now, now.Check })
 		DeferCleanup(r.stop)
-		Expect(now.Skew()).To(BeNumerically("~", -61*time.Second, time.Second), "its answers at the start told")
+		Expect(now.Skew()).To(BeNumerically("~", -61*time.Second, time.Second), "determined from the API's response at startup")
 		Expect(time.Until(now.Now())).To(BeNumerically("~", 0, 1500*time.Millisecond))
 
 		t := newTeam(ctx)

@@ -75,7 +75,7 @@ var _ = Describe("Retrying a post through version 2", func() {
 		t.call(ctx, "POST", "/posts/"+unknown+"/retry", "").mustFail(404, "NOT_FOUND", "")
 	})
 
-	It("has the same answer for agents", func(ctx context.Context) {
+	It("has the same response for agents", func(ctx context.Context) {
 		failed := t.finished(ctx, "Out on one of two", true)
 		made, result := use(ctx, t.agentAt(ctx, instance.site+"/mcp/v2"), "retry_post", fmt.Sprintf(`{"id":%q}`, failed))
 		Expect(result.IsError).To(BeFalse(), made.body)

@@ -79,7 +79,7 @@ var _ = Describe("under the contract", func() {
 				for _, more := range []string{"", inAnHour()} {
 					t.call(ctx, "POST", "/posts", bare+more+"}").mustFail(400, "VALIDATION_ERROR", "targets[0].caption: ")
 				}
-				Expect(t.create(ctx, bare+draft+"}").Platforms[0].Caption).To(BeEmpty(), "kept as an empty caption")
+				Expect(t.create(ctx, bare+draft+"}").Platforms[0].Caption).To(BeEmpty(), "stored as an empty caption")
 			},
 			Entry(nil, "text"), Entry(nil, "image"), Entry(nil, "video"),
 		)
@@ -168,7 +168,7 @@ var _ = Describe("under the contract", func() {
 			Expect(got.CanCancel).To(Equal(status == "draft" || status == "scheduled"), status)
 			Expect(got.Platforms[1].Status).To(Equal(status))
 			if status == "failed" {
-				Expect(got.Platforms[0].Status).To(Equal("posted"), "what was posted stays posted")
+				Expect(got.Platforms[0].Status).To(Equal("posted"), "posted targets remain posted")
 				Expect(listed.Platforms[0].Status).To(Equal("posted"))
 			}
 		}

@@ -79,7 +79,7 @@ var _ = Describe("Schedules, by version 2", func() {
 		changed := as[struct{ Data scheduleV2 }](r).Data
 		Expect(changed.Suspend).To(BeTrue())
 		Expect(*changed.Warning).To(ContainSubstring("X may reject posts whose text repeats"))
-		Expect(changed.Schedule).To(Equal("0 9 * * 1"), "what is left out stays")
+		Expect(changed.Schedule).To(Equal("0 9 * * 1"), "omitted fields remain unchanged")
 		t.callV2(ctx, "PATCH", "/schedules/monday", `{"suspend":false}`, "If-Match", read.header.Get("ETag")).mustFail(412, "PRECONDITION_FAILED", "has changed since")
 		t.callV2(ctx, "PATCH", "/schedules/monday", `{"suspend":false}`).mustFail(428, "PRECONDITION_REQUIRED", "read the schedule")
 		Expect(t.callV2(ctx, "PATCH", "/schedules/monday", `{"time_zone":null}`, "If-Match", "*").status).To(Equal(200))
@@ -95,13 +95,13 @@ var _ = Describe("Schedules, by version 2", func() {
 		Expect(mondays).To(ContainSubstring(edit[0]))
 		t.callV2(ctx, "POST", "/schedules", strings.Replace(mondays, edit[0], edit[1], 1)).mustFail(400, "VALIDATION_ERROR", words)
 	},
-		Entry("an expression that is none", [2]string{"0 9 * * 1", "at nine"}, "schedule: is not a cron expression"),
+		Entry("an invalid expression", [2]string{"0 9 * * 1", "at nine"}, "schedule: is not a cron expression"),
 		Entry("too often", [2]string{"0 9 * * 1", "* * * * *"}, "at least 5m0s are required"),
 		Entry("an unknown zone", [2]string{"Europe/Berlin", "Berlin"}, "time_zone: is not the IANA name"),
 		Entry("an unknown account", [2]string{"acme-x", "nowhere"}, "targets[0].connection_id"),
 		Entry("a text that is too long, by its number", [2]string{"A new week", strings.Repeat("b", 300)}, "texts[1]: "),
 		Entry("a tree", [2]string{`"category":"text"`, `"category":"tree"`}, "category: must be one of image, text, video"),
-		Entry("a name that is none in Kubernetes", [2]string{`"monday"`, `"Monday"`}, "name: must consist of lower-case letters"),
+		Entry("an invalid object name", [2]string{`"monday"`, `"Monday"`}, "name: must consist of lower-case letters"),
 		Entry("no accounts", [2]string{`[{"connection_id":"acme-x"}]`, `[]`}, "targets: must have at least 1 item"),
 		Entry("no text", [2]string{`"texts":["Good morning","A new week"],`, ""}, "caption"),
 		Entry("an end before the start", [2]string{`"category"`, `"start_at":"2030-02-01T00:00:00Z","end_at":"2030-01-01T00:00:00Z","category"`}, "end_at: is before the start"),
@@ -112,7 +112,7 @@ var _ = Describe("Schedules, by version 2", func() {
 		other := newTeam(ctx)
 		Expect(as[struct{ Data []scheduleV2 }](other.callV2(ctx, "GET", "/schedules", "")).Data).To(BeEmpty())
 		other.callV2(ctx, "DELETE", "/schedules/monday", "").mustFail(404, "NOT_FOUND", `no schedule "monday"`)
-		Expect(t.call(ctx, "GET", "/schedules", "").status).To(Equal(404), "version 1 has none")
+		Expect(t.call(ctx, "GET", "/schedules", "").status).To(Equal(404), "version 1 has no schedules")
 	})
 
 	It("are in the reach of agents that may publish", func(ctx context.Context) {

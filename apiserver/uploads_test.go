@@ -84,13 +84,13 @@ var _ = Describe("asking for an upload URL", func() {
 		Expect(r.status).To(Equal(http.StatusCreated), r.body)
 		got := as[uploadBody](r).Data
 		Expect(got.Name).To(Equal("launch.png"))
-		Expect(got.MediaID).To(HaveLen(26), "an id that nobody guesses")
+		Expect(got.MediaID).To(HaveLen(26), "ids cannot be guessed")
 		address, err := url.Parse(got.UploadURL)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(address.Query().Get("X-Amz-Expires")).To(Equal("900"))
 		Expect(put(ctx, got.UploadURL, "image/jpeg", picture)).To(Equal(http.StatusForbidden), "another type")
 		Expect(put(ctx, got.UploadURL, "", picture)).To(Equal(http.StatusForbidden), "no type")
-		Expect(put(ctx, got.UploadURL, "image/png", append(picture, 0))).To(Equal(http.StatusForbidden), "a larger file than was said")
+		Expect(put(ctx, got.UploadURL, "image/png", append(picture, 0))).To(Equal(http.StatusForbidden), "a larger file than announced")
 		Expect(put(ctx, got.UploadURL, "image/png", picture[1:])).To(Equal(http.StatusForbidden), "a smaller one")
 		Expect(put(ctx, got.UploadURL, "image/png", picture)).To(Equal(http.StatusOK))
 		m := t.media(ctx, got.MediaID)
@@ -132,7 +132,7 @@ var _ = Describe("asking for an upload URL", func() {
 			found := &v1alpha1.MediaList{}
 			Expect(admin.List(ctx, found)).To(Succeed())
 			for i := range found.Items {
-				Expect(found.Items[i].Namespace).NotTo(Equal(t.namespace), "nothing is left behind")
+				Expect(found.Items[i].Namespace).NotTo(Equal(t.namespace), "the rejected upload created no Media")
 			}
 		},
 		Entry("no type", `{"name":"a.png","size_bytes":1}`, "mime_type: is missing"),

@@ -212,10 +212,10 @@ var _ = Describe("The web application", Ordered, func() {
 		cookies := visit(http.MethodPost, first.site+newLink(ctx)).cookies
 		Expect(cookies).To(HaveLen(1))
 		Expect(metricsOf(first)).To(ContainSubstring("herald_web_ready 1\n"))
-		Expect(metricsOf(instance)).NotTo(ContainSubstring("herald_web_ready"), "without the web application there is no series")
+		Expect(metricsOf(instance)).NotTo(ContainSubstring("herald_web_ready"), "a series of the disabled web application")
 		Expect(signIns(first)).To(Equal(map[string]float64{"link succeeded": 1, "link refused": 0, "link failed": 0}))
 		Expect(isSignedIn(first.site, cookies)).To(BeTrue())
-		Expect(isSignedIn(second.site, cookies)).To(BeTrue(), "the other replica has the same keys")
+		Expect(isSignedIn(second.site, cookies)).To(BeTrue(), "the other replica accepts the session")
 	})
 
 	It("accepts a sign-in link once, whichever replica gets it", func(ctx SpecContext) {
@@ -244,7 +244,7 @@ var _ = Describe("The web application", Ordered, func() {
 			counted[outcome] += n
 		}
 		Expect(counted).To(Equal(map[string]float64{"link succeeded": 2, "link refused": 7, "link failed": 0}))
-		Expect(log.String()).NotTo(ContainSubstring(strings.TrimPrefix(path, signin.LinkPath)), "the address is a secret, which no log has")
+		Expect(log.String()).NotTo(ContainSubstring(strings.TrimPrefix(path, signin.LinkPath)), "the link is a secret and must not be logged")
 		Expect(log.String()).To(ContainSubstring("path=/signin/link/…"))
 	})
 
@@ -263,6 +263,6 @@ var _ = Describe("The web application", Ordered, func() {
 			Expect(answer.StatusCode).To(Equal(http.StatusNotFound), path)
 			Expect(answer.Header.Get("Location")).To(BeEmpty(), path)
 		}
-		Expect(statusOf(instance.site+"/signin")).To(Equal(http.StatusNotFound), "without the web application there is none")
+		Expect(statusOf(instance.site+"/signin")).To(Equal(http.StatusNotFound), "without the web application, there is no sign-in page")
 	})
 })

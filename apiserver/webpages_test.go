@@ -139,7 +139,7 @@ var _ = Describe("The pages", Ordered, func() {
 			for i, t := range []*team{watched, written, led} {
 				Expect(b.get(ctx, "/teams/"+t.namespace+"/"+path).status).To(Equal(want[i]), "%s as %s", path, []string{"viewer", "editor", "admin"}[i])
 			}
-			Expect(b.get(ctx, "/teams/"+other.namespace+"/"+path).status).To(Equal(http.StatusNotFound), "a team of others")
+			Expect(b.get(ctx, "/teams/"+other.namespace+"/"+path).status).To(Equal(http.StatusNotFound), "another team's page")
 			Expect(stranger.get(ctx, "/teams/"+led.namespace+"/"+path).header.Get("Location")).To(HavePrefix("/signin?return_to="))
 		}
 		for i, t := range []*team{watched, written, led, other} {

@@ -105,14 +105,14 @@ func TestQuestion(t *testing.T) {
 		Namespace: "team-a", Verb: "get", Group: "social.herald.dev", Version: "v1alpha1", Resource: "posts", Subresource: "status", Name: "launch",
 	}
 	if *got.ResourceAttributes != want || got.User != ada.Name || len(got.Groups) != 1 {
-		t.Errorf("asked %+v about %+v", got, got.ResourceAttributes)
+		t.Errorf("got the user %+v and the resource %+v", got, got.ResourceAttributes)
 	}
 	if _, err := c.May(t.Context(), ada, "team-a", "list", "rolebindings.rbac.authorization.k8s.io"); err != nil {
 		t.Fatal(err)
 	}
 	want = authorizationv1.ResourceAttributes{Namespace: "team-a", Verb: "list", Group: "rbac.authorization.k8s.io", Version: "*", Resource: "rolebindings"}
 	if *got.ResourceAttributes != want {
-		t.Errorf("asked about another API's resource as %+v", got.ResourceAttributes)
+		t.Errorf("got another API's resource: %+v", got.ResourceAttributes)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestFailsClosed(t *testing.T) {
 	}
 	trouble = nil
 	if ok, err := c.May(t.Context(), ada, "a", "list", "posts"); !ok || err != nil {
-		t.Errorf("a failure is kept: %v, %v", ok, err)
+		t.Errorf("a failed check was cached: %v, %v", ok, err)
 	}
 	if ok, err := c.May(t.Context(), access.Person{}, "a", "list", "posts"); ok || err == nil {
 		t.Errorf("a person without a name: %v, %v", ok, err)
@@ -162,7 +162,7 @@ func TestTogether(t *testing.T) {
 	}
 	leave()
 	if err := <-gone; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left got %v", err)
+		t.Errorf("the cancelled request got %v", err)
 	}
 	close(r.gate)
 	waiting.Wait()
@@ -178,9 +178,9 @@ func TestTeams(t *testing.T) {
 		want   int
 		asked  int64
 	}{
-		"of one":  {"each permission is checked", func(n string) bool { return n == "team-0007" }, 1, 1001},
-		"of none": {"a stranger", func(string) bool { return false }, 0, 1001},
-		"of all":  {"an administrator needs only one check", func(n string) bool { return n == "" }, 1000, 1},
+		"of one":     {"each permission is checked", func(n string) bool { return n == "team-0007" }, 1, 1001},
+		"of no team": {"a stranger", func(string) bool { return false }, 0, 1001},
+		"of all":     {"an administrator needs only one check", func(n string) bool { return n == "" }, 1000, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clk := clocktesting.NewFakeClock(begin)
@@ -195,12 +195,12 @@ func TestTeams(t *testing.T) {
 				}
 				for i := 1; i < len(got); i++ {
 					if got[i-1].Name > got[i].Name {
-						t.Fatalf("%s stands before %s", got[i-1].Name, got[i].Name)
+						t.Fatalf("%s is listed before %s", got[i-1].Name, got[i].Name)
 					}
 				}
 			}
 			if most := r.most.Load(); most > 32 {
-				t.Errorf("%d questions at once", most)
+				t.Errorf("%d concurrent checks", most)
 			}
 			clk.Step(21 * time.Second)
 			if _, err := c.Teams(t.Context(), ada); err != nil || r.asked.Load() != 2*tc.asked {

@@ -124,7 +124,7 @@ func TestAuthenticate(t *testing.T) {
 			keys(firstEnds(handedOut("a", "k", token, token), 0)), token, nil, nil,
 		},
 		"CopiedHash":          {"keys with a copied hash do not take over the token", keys(thief, sibling, one), token, nil, nil},
-		"CopiedHashOfDeleted": {"nor after the token's own key was deleted", keys(thief, sibling), token, access.ErrKeyUnknown, nil},
+		"CopiedHashOfDeleted": {"deleting the token's own key does not validate copies", keys(thief, sibling), token, access.ErrKeyUnknown, nil},
 		"CopiedHashOfRevoked": {
 			"a revoked token stays revoked even if other keys contain its hash",
 			keys(thief, revoked), token, access.ErrKeyRevoked, nil,
@@ -176,7 +176,7 @@ func TestLastUsedAtMostHourly(t *testing.T) {
 			{"a failed write is not retried immediately", 30 * time.Second, nil, 0, false},
 			{"a failed write is retried after a minute", time.Minute, nil, 0, true},
 			{"a second use within the hour is not recorded", 30 * time.Minute, nil, 0, false},
-			{"other replicas' records count", 90 * time.Minute, nil, time.Hour, false},
+			{"other replicas' uses count", 90 * time.Minute, nil, time.Hour, false},
 			{"a use an hour later is recorded", 2 * time.Hour, nil, time.Hour, true},
 		}
 		for _, step := range steps {

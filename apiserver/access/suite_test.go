@@ -104,7 +104,7 @@ var _ = DescribeTable("In a team,", func(ctx SpecContext, who access.Person, ver
 	} else {
 		Expect(may(acme)).To(BeFalse())
 	}
-	Expect(may(beta)).To(BeFalse(), "a role in one namespace is none in another")
+	Expect(may(beta)).To(BeFalse(), "a role in one namespace has no effect in another")
 },
 	Entry("a viewer lists posts", vera, "list", "posts", true),
 	Entry("a viewer reads accounts", vera, "get", "connections", true),

@@ -115,7 +115,7 @@ func TestReadable(t *testing.T) {
 	} {
 		j := &postValidation{unread: tc.unread}
 		if left := j.readable(field.ErrorList{tc.err}); len(left) != tc.left {
-			t.Errorf("%s: left is %v, want %d", tc.reason, left, tc.left)
+			t.Errorf("%s: got %v, want %d errors", tc.reason, left, tc.left)
 		}
 	}
 }

@@ -48,16 +48,16 @@ func TestCreateAfterLostResponses(t *testing.T) {
 		"Landed":    {"the response to a stored post was lost", []fault{{true, lost}}, 2, 1, "", ""},
 		"NotLanded": {"the request was lost", []fault{{false, lost}}, 2, 1, "", ""},
 		"TimedOut":  {"the Kubernetes API timed out after it had stored the post", []fault{{true, apierrors.NewTimeoutError("late", 1)}}, 2, 1, "", ""},
-		"LostTwice": {"and again", []fault{{false, lost}, {true, lost}}, 3, 1, "", ""},
+		"LostTwice": {"both requests timed out", []fault{{false, lost}, {true, lost}}, 3, 1, "", ""},
 		"StaysLost": {"the Kubernetes API is unavailable", []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}}, 3, 0, "uncertain", ""},
 		"Refused":   {"a definite rejection is not retried", []fault{{false, apierrors.NewForbidden(resource, "p", lost)}}, 1, 0, "internal", ""},
 		"Invalid":   {"the CRD's message is reported in the API's terms", []fault{{false, invalid}}, 1, 0, "VALIDATION_ERROR", "targets[0].connection_id: "},
 		"TooLarge":  {"the client can shorten a post that is too large", []fault{{false, apierrors.NewRequestEntityTooLargeError("limit")}}, 1, 0, "VALIDATION_ERROR", "too large"},
 		"TooLargeForEtcd": {
-			"etcd has a limit of its own", []fault{{false, apierrors.NewInternalError(errors.New("etcdserver: request is too large"))}}, 1, 0, "VALIDATION_ERROR", "too large",
+			"etcd limits objects", []fault{{false, apierrors.NewInternalError(errors.New("etcdserver: request is too large"))}}, 1, 0, "VALIDATION_ERROR", "too large",
 		},
 		"TooLargeToSend": {
-			"so has the client of the Kubernetes API",
+			"the Kubernetes client limits objects",
 			[]fault{{false, apierrors.NewInternalError(errors.New("rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"))}},
 			1, 0, "VALIDATION_ERROR", "too large",
 		},
@@ -255,7 +255,7 @@ func TestJoinProblems(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got, want := bridge.JoinProblems(append(all, "b", "c")), strings.Repeat("a; ", 20)+"and 2 more"; got != want {
-		t.Errorf("got %q, want %q: nobody reads a hundred problems", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -136,19 +136,19 @@ func TestChange(t *testing.T) {
 		message string
 		act     bridge.Act // "" if nothing is written
 	}{
-		"DraftEdited":          {"a draft stays one", olderDraft(), update(saying("", "acme")), nil, "", "", bridge.ActEdited},
+		"DraftEdited":          {"a draft remains a draft", olderDraft(), update(saying("", "acme")), nil, "", "", bridge.ActEdited},
 		"DraftNotReady":        {"connections are not checked for drafts", olderDraft(), update(saying("New", "acme")), notReady, "", "", bridge.ActEdited},
-		"DraftUnchanged":       {"the stored draft is the same", olderDraft(), update(saying("Hello", "acme")), nil, "", "", ""},
-		"DraftOfNobody":        {"rules hold for drafts too", olderDraft(), update(saying("New", "nobody")), nil, "VALIDATION_ERROR", "targets[0].connection_id: ", ""},
+		"DraftUnchanged":       {"the stored draft is equal", olderDraft(), update(saying("Hello", "acme")), nil, "", "", ""},
+		"DraftOfNobody":        {"rules apply to drafts too", olderDraft(), update(saying("New", "nobody")), nil, "VALIDATION_ERROR", "targets[0].connection_id: ", ""},
 		"NotADraft":            {"a scheduled post never becomes a draft again", olderDraft(scheduledFor(tomorrow)), update(saying("New", "acme")), nil, "CONFLICT", "is now scheduled, and this is only possible for a draft", ""},
-		"Published":            {"the draft goes out", olderDraft(), publish(saying("New", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"Published":            {"the draft is published", olderDraft(), publish(saying("New", "acme"), nil), nil, "", "", bridge.ActPublished},
 		"PublishedAsItIs":      {"the form equals the draft", olderDraft(), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
 		"Scheduled":            {"it is published later", olderDraft(), publish(saying("New", "acme"), &tomorrow), nil, "", "", bridge.ActScheduled},
 		"ScheduledBefore":      {"a post cannot be scheduled in the past", olderDraft(), publish(saying("New", "acme"), new(now)), nil, "VALIDATION_ERROR", "scheduled_at: must be in the future", ""},
 		"CaptionMissing":       {"a draft may lack fields that a post needs", olderDraft(), publish(saying("", "acme"), nil), nil, "VALIDATION_ERROR", "targets[0].caption: ", ""},
 		"NotReady":             {"its accounts must be ready", olderDraft(), publish(saying("New", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
 		"ScheduledNow":         {"it is published immediately instead", olderDraft(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
-		"ScheduledNotReady":    {"the account may become ready until then, but the user is told now", olderDraft(), publish(saying("New", "acme"), &tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
+		"ScheduledNotReady":    {"the account may become ready until then, but the user gets a warning", olderDraft(), publish(saying("New", "acme"), &tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
 		"ScheduledNowNotReady": {"an immediate post needs a ready account", olderDraft(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
 		"EditedAsDraft":        {"a scheduled post stays scheduled, whatever the form contains", olderDraft(scheduledFor(tomorrow)), edit(asDraft, tomorrow), nil, "", "", bridge.ActEdited},
 		"OverInbox":            {"the other reservations are released", olderDraft(), publish(inbox, nil), func(s *stage) { s.counts.full = v1alpha1.ResourceTikTokDrafts }, "VALIDATION_ERROR", "tiktok_draft", ""},
@@ -206,7 +206,7 @@ func TestChange(t *testing.T) {
 					t.Errorf("%s: something was written: %+v, %v", tc.reason, post, s.events.written)
 				}
 				if held := s.counts.usageByTarget(t, plan.XPosts(now)); held != nil {
-					t.Errorf("%s: %v stays counted", tc.reason, held)
+					t.Errorf("%s: the reservations %v remain", tc.reason, held)
 				}
 				return
 			}
@@ -244,7 +244,7 @@ func TestPublishStoresTheForm(t *testing.T) {
 	}
 	listed := pageOf(t, s.Service, person, postindex.Query{Limit: 10})
 	if listed.Total != 1 || listed.Posts[0].Status != v1alpha1.PhaseScheduled || !listed.Posts[0].DisplayAt.Equal(tomorrow) {
-		t.Errorf("listed at once: %+v", listed)
+		t.Errorf("the list does not show the change: %+v", listed)
 	}
 }
 
@@ -293,8 +293,8 @@ func TestPublishOnce(t *testing.T) {
 		"Plain":         {"the update succeeds", nil, nil, "", "", false, held, 1},
 		"Landed":        {"the response was lost", []fault{{true, lost}}, nil, "", "", false, held, 1},
 		"NotLanded":     {"the request was lost", []fault{{false, lost}}, nil, "", "", false, held, 1},
-		"LostTwice":     {"and again", []fault{{false, lost}, {true, lost}}, nil, "", "", false, held, 1},
-		"StaysLost":     {"the outcome is unknown, so the reservation remains until the manager finds out", []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}, {false, lost}}, nil, "maybe", "", true, held, 0},
+		"LostTwice":     {"the request and its retry were lost", []fault{{false, lost}, {true, lost}}, nil, "", "", false, held, 1},
+		"StaysLost":     {"the outcome is unknown, so the reservation remains until the manager looks it up", []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}, {false, lost}}, nil, "maybe", "", true, held, 0},
 		"StatusBetween": {"the manager accepted the draft meanwhile", nil, write(func(p *v1alpha1.Post) { p.Status.ObservedGeneration = 1 }), "", "", false, held, 1},
 		"Twice":         {"a second click published the same content first", nil, publishedBy("New"), "", "", false, nil, 0},
 		"OtherBetween":  {"another user published other content", nil, publishedBy("Other"), "CONFLICT", "is being delivered", false, nil, 0},
@@ -324,7 +324,7 @@ func TestPublishOnce(t *testing.T) {
 				t.Errorf("%s: draft is %v", tc.reason, post.Spec.Draft)
 			}
 			if diff := cmp.Diff(tc.held, s.counts.usageByTarget(t, plan.XPosts(now))); diff != "" {
-				t.Errorf("%s: counted in this month -want +got:\n%s", tc.reason, diff)
+				t.Errorf("%s: usage of this month -want +got:\n%s", tc.reason, diff)
 			}
 			if len(s.events.written) != tc.events {
 				t.Errorf("%s: its trail is %v", tc.reason, s.events.written)
@@ -334,7 +334,7 @@ func TestPublishOnce(t *testing.T) {
 			}
 			updates := s.posts.updates
 			if _, err := s.Publish(t.Context(), person, "p1", bridge.Version(olderDraft()), spec, nil); err != nil || s.posts.updates != updates {
-				t.Errorf("%s: the same again: %v, %d writes more", tc.reason, err, s.posts.updates-updates)
+				t.Errorf("%s: a repeated request returned %v after %d additional writes", tc.reason, err, s.posts.updates-updates)
 			}
 		})
 	}
@@ -406,7 +406,7 @@ func TestPublishTwiceAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(map[int]int{0: 1}, s.counts.usageByTarget(t, plan.XPosts(now))); diff != "" {
-		t.Errorf("the one that came second gives back what is its own alone:\n%s", diff)
+		t.Errorf("the second request released the first one's reservations:\n%s", diff)
 	}
 	if len(s.events.written) != 1 || s.post().Generation != 2 {
 		t.Errorf("it was published %d times: %v", s.post().Generation-1, s.events.written)
@@ -460,7 +460,7 @@ func TestPublishVerifiesFiles(t *testing.T) {
 				t.Errorf("%s: draft is %v", tc.reason, p.stored["p1"].Spec.Draft)
 			}
 			if tc.want == "" && f.stored["fresh"].Status.Phase != v1alpha1.MediaUploaded {
-				t.Errorf("%s: what was found is not recorded", tc.reason)
+				t.Errorf("%s: the file's state was not recorded", tc.reason)
 			}
 		})
 	}

@@ -110,13 +110,13 @@ func TestCheckPost(t *testing.T) {
 		"TooLong":      {"each target has its own limit", text(to("x", "Hello!"), to("book", "Hello!")), "x 6/5 letters, facebook 6/0 characters", []string{"0/-1 caption: 6 letters are too many"}},
 		"Title":        {"titles have a limit as well", v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "tube"}, Caption: "a", YouTube: &v1alpha1.YouTubeOptions{Title: "long"}}}}, "youtube 1/5 letters title 4/3", []string{"0/-1 youtube.title: 4 characters"}},
 		"Nobody":       {"the connection was deleted, perhaps after the page was loaded, and is not probed", text(to("gone", "a")), " 0/0 ", []string{`0/-1 connectionRef.name: no such connection "gone"`}},
-		"DraftLater":   {"a draft is told what it lacks for publication", draft(text(to("x", ""), to("tok", "a"))), "x 0/5 letters, tiktok 1/5 letters", []string{">0/-1 caption: a post that is not a draft needs a caption", ">1/-1 tiktok.privacyLevel: choose who sees it"}},
+		"DraftLater":   {"a draft's problems are listed", draft(text(to("x", ""), to("tok", "a"))), "x 0/5 letters, tiktok 1/5 letters", []string{">0/-1 caption: a post that is not a draft needs a caption", ">1/-1 tiktok.privacyLevel: choose who sees it"}},
 		"DraftTooLong": {"limits apply to drafts, and are reported once", draft(text(to("x", "Hello!"))), "x 6/5 letters", []string{"0/-1 caption: 6 letters"}},
 		"Options":      {"a rule of one platform", text(to("tok", "a")), "tiktok 1/5 letters", []string{"0/-1 tiktok.privacyLevel: choose"}},
-		"Late":         {"the time has a path of its own", late, "x 1/5 letters", []string{"-1/-1 scheduledAt: must be in the future"}},
+		"Late":         {"the time has its own path", late, "x 1/5 letters", []string{"-1/-1 scheduledAt: must be in the future"}},
 		"TooLate":      {"its year is not supported", tooLate, "x 1/5 letters", []string{"-1/-1 scheduledAt: must not be after the year 2999"}},
 		"BlanksAlone":  {"without files, blanks count as text", text(to("x", "  ")), "x 2/5 letters", nil},
-		"BlanksOnCard": {"the same holds for each card", blank, "x 0/5 letters, facebook 0/0 characters; x 0/5, facebook 0/0; x 2/5, facebook 2/0", nil},
+		"BlanksOnCard": {"each card without files counts too", blank, "x 0/5 letters, facebook 0/0 characters; x 0/5, facebook 0/0; x 2/5, facebook 2/0", nil},
 		"Blanks":       {"with files, blanks do not count as text", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("m"), Targets: []v1alpha1.PostTarget{to("x", "  ")}}, "x 0/5 letters", nil},
 		"Fresh":        {"its upload has just ended; it is verified when the post is stored", v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: images("fresh"), Targets: []v1alpha1.PostTarget{to("x", "a")}}, "x 1/5 letters", nil},
 		"Files": {
@@ -206,7 +206,7 @@ func TestCheckOfUnreadableFiles(t *testing.T) {
 		{Category: v1alpha1.CategoryVideo, Video: &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: "m"}}, Targets: saying("a", "x").Targets},
 	} {
 		if got := s.CheckPost(t.Context(), person, &spec); len(got.Problems) != 0 {
-			t.Errorf("what cannot be found out is left out: %+v", got.Problems)
+			t.Errorf("an unavailable check must not report problems: %+v", got.Problems)
 		}
 	}
 	if strings.Count(log.String(), "media=m error=boom") != 2 {
@@ -280,7 +280,7 @@ func TestCheckReadsFiles(t *testing.T) {
 				}
 				s.CheckPost(t.Context(), person, &spec)
 				if m.reads != tc.reads || m.most != tc.most {
-					t.Errorf("%d reads, %d at once; want %d and %d", m.reads, m.most, tc.reads, tc.most)
+					t.Errorf("%d reads, %d of them concurrent; want %d and %d", m.reads, m.most, tc.reads, tc.most)
 				}
 			})
 		})

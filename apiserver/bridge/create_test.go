@@ -87,8 +87,8 @@ func TestCreateChecks(t *testing.T) {
 	}
 }
 
-// TestReadinessOfMany verifies that all of a post's accounts are checked, and that all problems are reported.
-func TestReadinessOfMany(t *testing.T) {
+// TestReadinessOfManyConnections verifies that all of a post's accounts are checked, and that all problems are reported.
+func TestReadinessOfManyConnections(t *testing.T) {
 	t.Parallel()
 	const many = 5
 	c := &connections{memory: map[string]*v1alpha1.Connection{}}
@@ -146,7 +146,7 @@ func TestCreateReturnsLatestAccountName(t *testing.T) {
 				t.Errorf("%s: got %+v, %v", tc.reason, got.Platforms, err)
 			}
 			if listed := pageOf(t, s, caller, postindex.Query{Platform: v1alpha1.PlatformX}).Posts; len(listed) != 1 || len(listed[0].Platforms) != 1 {
-				t.Errorf("%s: the list, which shows own writes at once, says %+v", tc.reason, listed)
+				t.Errorf("%s: the list does not show the new post: %+v", tc.reason, listed)
 			}
 		})
 	}
@@ -170,12 +170,12 @@ func TestCreateReadsConnectionsOnce(t *testing.T) {
 	s := service(&posts{stored: map[string]*v1alpha1.Post{}}, a.connections)
 	s.Connections = a
 	if _, err := s.CreatePost(t.Context(), caller, hello("acme")); err != nil || a.live != 1 {
-		t.Errorf("asked %d times for one connection that is not in memory: %v", a.live, err)
+		t.Errorf("sent %d requests for one connection that is not in memory: %v", a.live, err)
 	}
 }
 
-// TestCreateCovered verifies the plan's limit on accounts.
-func TestCreateCovered(t *testing.T) {
+// TestCreateWithReservedUsage verifies the plan's limit on accounts.
+func TestCreateWithReservedUsage(t *testing.T) {
 	t.Parallel()
 	most := plan.LimitsOf(starter{}.Owner("")).Accounts
 	var all []*v1alpha1.Connection
@@ -218,8 +218,8 @@ func TestCreateCovered(t *testing.T) {
 	}
 }
 
-// TestRefusedWords verifies the messages about rejections by the Kubernetes API.
-func TestRefusedWords(t *testing.T) {
+// TestRejectionMessages verifies the messages about rejections by the Kubernetes API.
+func TestRejectionMessages(t *testing.T) {
 	t.Parallel()
 	refused := func(causes ...metav1.StatusCause) error {
 		err := apierrors.NewInvalid(schema.GroupKind{Kind: "Post"}, "p", nil)
@@ -265,7 +265,7 @@ func TestKeyThatCannotBeRead(t *testing.T) {
 	in := hello("acme")
 	in.IdempotencyKey = "k"
 	if _, err := s.CreatePost(t.Context(), caller, in); code(err) != "internal" || !strings.Contains(err.Error(), "read what was created") || p.creates != 0 {
-		t.Errorf("error %v after %d creates, want none of these: it may be there", err, p.creates)
+		t.Errorf("error %v after %d creates, want none, because the post may exist", err, p.creates)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestCreations(t *testing.T) {
 		{"it succeeded", "land", "e", 12 * time.Second, "[e f g]"},
 		{"a repeated outcome counts once", "land", "f", 12 * time.Second, "[e f g]"},
 		{"the last one failed", "fail", "g", 12 * time.Second, "[e f]"},
-		{"there is no room left", "refuse", "h", time.Minute, "0 0 none"},
+		{"the budget is used up", "refuse", "h", time.Minute, "0 0 none"},
 		{"the next one is rejected immediately", "begin", "i", time.Minute, "0 0 [i]"},
 		{"there is no room again", "fail", "i", time.Minute, "none"},
 	} {

@@ -49,7 +49,7 @@ func TestAutosave(t *testing.T) {
 		want             string
 	}{
 		"Next":         {"a user continues writing", nil, "Hello, world", seen, "", false, "Hello, world"},
-		"Unchanged":    {"the stored draft is the same", nil, "Hello", seen, "", false, "Hello"},
+		"Unchanged":    {"the stored draft is equal", nil, "Hello", seen, "", false, "Hello"},
 		"Again":        {"the request was repeated", nil, "Hello", "", "", false, "Hello"},
 		"AnswerLost":   {"the first response was lost, and the user continued writing", nil, "Hello, world", "", "", false, "Hello, world"},
 		"OtherTab":     {"another tab has changed the draft", write(func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "Theirs" }), "Mine", seen, "CONFLICT", true, "Theirs"},
@@ -90,8 +90,8 @@ func TestAutosave(t *testing.T) {
 	}
 }
 
-// TestAutosaveWhenAnswersAreLost verifies that a create whose answer is lost does not leave a second draft.
-func TestAutosaveWhenAnswersAreLost(t *testing.T) {
+// TestAutosaveAfterLostResponses verifies that a create whose answer is lost does not leave a second draft.
+func TestAutosaveAfterLostResponses(t *testing.T) {
 	t.Parallel()
 	p := &posts{stored: map[string]*v1alpha1.Post{}, faults: []fault{{lands: true, err: apierrors.NewTimeoutError("late", 1)}}}
 	s := service(p, inMemory("a-x"))
@@ -195,8 +195,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// TestGoesOut verifies that only a post which an identical request has scheduled counts as that request's result.
-func TestGoesOut(t *testing.T) {
+// TestPublicationTime verifies that only a post which an identical request has scheduled counts as that request's result.
+func TestPublicationTime(t *testing.T) {
 	t.Parallel()
 	soon := now.Add(10 * time.Second)
 	for name, tc := range map[string]struct {

@@ -24,13 +24,13 @@ func TestDuplicateOfAPart(t *testing.T) {
 		targets []v1alpha1.TargetStatus
 		want    map[string]string
 	}{
-		"Nothing is out": {"a duplicate is a new post", []v1alpha1.TargetStatus{of(v1alpha1.TargetFailed), of(v1alpha1.TargetFailed)}, nil},
-		"All is out":     {"a duplicate is a new post", []v1alpha1.TargetStatus{of(v1alpha1.TargetPosted), of(v1alpha1.TargetPosted)}, nil},
-		"Not sent yet":   {"a duplicate is a new post", []v1alpha1.TargetStatus{of(v1alpha1.TargetPending), of(v1alpha1.TargetPending)}, nil},
-		"A part is out":  {"the failed targets are missing", []v1alpha1.TargetStatus{of(v1alpha1.TargetPosted), of(v1alpha1.TargetFailed)}, map[string]string{"a": posted}},
-		"A part goes on": {"a target in progress may be published within seconds", []v1alpha1.TargetStatus{of(v1alpha1.TargetPosted), of(v1alpha1.TargetPending)}, map[string]string{"a": posted, "b": going}},
-		"In doubt":       {"an undecided target may be published", []v1alpha1.TargetStatus{of(v1alpha1.TargetFailed), of(v1alpha1.TargetUndecided)}, map[string]string{"b": unknown}},
-		"Interrupted":    {"some cards are published", []v1alpha1.TargetStatus{of(v1alpha1.TargetFailed), interrupted}, map[string]string{"b": part}},
+		"Not published":      {"a duplicate is a new post", []v1alpha1.TargetStatus{of(v1alpha1.TargetFailed), of(v1alpha1.TargetFailed)}, nil},
+		"All is out":         {"a duplicate is a new post", []v1alpha1.TargetStatus{of(v1alpha1.TargetPosted), of(v1alpha1.TargetPosted)}, nil},
+		"Not sent yet":       {"a duplicate is a new post", []v1alpha1.TargetStatus{of(v1alpha1.TargetPending), of(v1alpha1.TargetPending)}, nil},
+		"A part is out":      {"the failed targets are missing", []v1alpha1.TargetStatus{of(v1alpha1.TargetPosted), of(v1alpha1.TargetFailed)}, map[string]string{"a": posted}},
+		"Partly in progress": {"a target in progress may be published within seconds", []v1alpha1.TargetStatus{of(v1alpha1.TargetPosted), of(v1alpha1.TargetPending)}, map[string]string{"a": posted, "b": going}},
+		"In doubt":           {"an undecided target may be published", []v1alpha1.TargetStatus{of(v1alpha1.TargetFailed), of(v1alpha1.TargetUndecided)}, map[string]string{"b": unknown}},
+		"Interrupted":        {"some cards are published", []v1alpha1.TargetStatus{of(v1alpha1.TargetFailed), interrupted}, map[string]string{"b": part}},
 	} {
 		post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Name: "p1"}, Spec: v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("a"), target("b")}}}
 		for i, of := range tc.targets {
@@ -57,7 +57,7 @@ func TestDuplicateOfAPart(t *testing.T) {
 				}
 			}
 			if code(err) != want || err == nil && (len(d.Spec.Targets) != 1 || d.Spec.Targets[0].ConnectionRef != post.Spec.Targets[i].ConnectionRef || len(d.Omitted) > 0) {
-				t.Errorf("%s: target %d is sent again: %v, want %q; %+v", name, i, err, want, d)
+				t.Errorf("%s: target %d is published again: %v, want %q; %+v", name, i, err, want, d)
 			}
 		}
 	}

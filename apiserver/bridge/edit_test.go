@@ -91,7 +91,7 @@ func TestValidatePost(t *testing.T) {
 		t.Errorf("%d creates, %d updates, %d reservations", s.posts.creates, s.posts.updates, s.counts.amends)
 	}
 	if _, err := s.ValidatePost(t.Context(), bridge.Caller{Namespace: "team-a", Scopes: []bridge.Scope{bridge.ScopeRead}}, in, nil, 0); code(err) != "INSUFFICIENT_SCOPE" {
-		t.Errorf("a caller who may only read: %v", err)
+		t.Errorf("a caller with read access got %v", err)
 	}
 	many, err := s.ValidatePost(t.Context(), caller, in, []string{"category: must be a string"}, 7)
 	if err != nil || many.More != 7 || len(many.Findings) != 2 || !strings.HasPrefix(many.Findings[0].Message, "must be a string") {

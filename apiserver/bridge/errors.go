@@ -217,8 +217,8 @@ var wireNames = strings.NewReplacer(
 // altTextPath is the path of the alt text of one of several files.
 var altTextPath = regexp.MustCompile(`(?:image\.)?mediaRefs\[(\d+)\]\.altText`)
 
-// WirePath converts a field path in the resource to the path in REST. A schedule has the content of its posts beside its
-// own fields.
+// WirePath converts a field path in the resource to the path in REST. A schedule has the content of its posts next to
+// its own fields.
 func WirePath(path string) string {
 	path = strings.TrimPrefix(strings.TrimPrefix(path, "spec."), "template.")
 	if strings.HasSuffix(path, ".altText") {

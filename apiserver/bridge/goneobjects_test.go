@@ -198,7 +198,7 @@ func TestKeyOfDeletedObject(t *testing.T) {
 		code, says string
 		creates    int
 	}{
-		{"the same request takes effect once, although a user deleted its post", keyed("hi"), kept, "CONFLICT", "was deleted before it was published", 1},
+		{"the request takes effect once, although a user deleted its post", keyed("hi"), kept, "CONFLICT", "was deleted before it was published", 1},
 		{"another body with the same key is a client error", keyed("ho"), kept, "CONFLICT", "was used for another request", 1},
 		{"another key is another post", form, kept, "", "", 2},
 		{"an unavailable bucket does not block requests: the manager looks the post up before it publishes", keyed("hi"), away{}, "", "", 3},

@@ -33,17 +33,17 @@ func TestIdempotencyKey(t *testing.T) {
 		faults   []fault
 		reason   string
 	}{
-		{"sent again", keyed("k", "hi"), caller, nil, "", true, true, 1, nil, "the post that was created is answered"},
+		{"a repeated request", keyed("k", "hi"), caller, nil, "", true, true, 1, nil, "the existing post is returned"},
 		{"repeated after its scheduled time", keyed("k", "hi"), caller, func(p *posts) {
 			for _, post := range p.stored {
 				post.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.Add(-time.Hour))
 			}
-		}, "", true, true, 1, nil, "what was right then is not checked anew"},
+		}, "", true, true, 1, nil, "the existing post is not validated again"},
 		{"another body", keyed("k", "ho"), caller, nil, "CONFLICT", false, false, 1, nil, "a key belongs to one request"},
 		{"another key", keyed("l", "hi"), caller, nil, "", false, false, 2, nil, "the client wants two posts"},
 		{"no key", keyed("", "hi"), caller, nil, "", false, false, 2, nil, "without a key each request is a post"},
 		{"another team", keyed("k", "hi"), other, nil, "", false, false, 2, nil, "keys belong to a team"},
-		{"deleted meanwhile", keyed("k", "hi"), caller, func(p *posts) { clear(p.stored) }, "", true, false, 2, nil, "without a bucket, whoever deletes a post in Kubernetes frees its key: nothing is left that could remember it"},
+		{"deleted meanwhile", keyed("k", "hi"), caller, func(p *posts) { clear(p.stored) }, "", true, false, 2, nil, "without a bucket, there is no record of the key after its post was deleted"},
 		{"the first response was lost", keyed("k", "hi"), caller, nil, "", true, true, 2, []fault{{lands: true, err: apierrors.NewTimeoutError("late", 1)}}, "the name makes the tries one"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestIdempotencyKey(t *testing.T) {
 				t.Fatal(err)
 			}
 			if first.Replayed {
-				t.Errorf("%s: the first answer says that an earlier request created post %s", tt.reason, first.ID)
+				t.Errorf("%s: the first response is marked as a repetition of post %s", tt.reason, first.ID)
 			}
 			if tt.between != nil {
 				tt.between(p)
@@ -67,7 +67,7 @@ func TestIdempotencyKey(t *testing.T) {
 				t.Errorf("%s: posts %s and %s", tt.reason, first.ID, second.ID)
 			}
 			if second.Replayed != tt.replayed {
-				t.Errorf("%s: the second answer says that an earlier request created its post: %v, want %v", tt.reason, second.Replayed, tt.replayed)
+				t.Errorf("%s: the second response is marked as a repetition: %v, want %v", tt.reason, second.Replayed, tt.replayed)
 			}
 			if p.creates != tt.creates {
 				t.Errorf("%s: %d creates, want %d", tt.reason, p.creates, tt.creates)
@@ -90,10 +90,10 @@ func TestIdempotencyKeyOfAgents(t *testing.T) {
 		same     bool
 		reason   string
 	}{
-		"a draft would replace the post to be published":    {agent, caller, false, "a draft would stand in the place of what is to be published"},
-		"the agent would get a post that it did not create": {caller, agent, false, "the agent would be told of a post that it did not make"},
+		"a draft would replace the post to be published":    {agent, caller, false, "a draft is not a scheduled post"},
+		"the agent would get a post that it did not create": {caller, agent, false, "agents see only their own posts"},
 		"two agents":                           {agent, second, false, "each was allowed for itself"},
-		"a repeated request takes effect once": {agent, agent, true, "a request that is sent again takes effect once"},
+		"a repeated request takes effect once": {agent, agent, true, "agents may repeat requests"},
 		"two teams":                            {agent, elsewhere, false, "keys belong to a team"},
 		"two API keys":                         {caller, named, true, "the keys of a team are shared by its API keys, also by those that agents use"},
 	} {
@@ -146,7 +146,7 @@ func TestFingerprintVersions(t *testing.T) {
 		change   func(fingerprint string) string
 		wantCode string
 	}{
-		"this version":                      {"the request is the same", func(f string) string { return f }, ""},
+		"this version":                      {"the requests are equal", func(f string) string { return f }, ""},
 		"this version, another request":     {"a key belongs to one request", func(string) string { return "v1:" + another }, "CONFLICT"},
 		"before versions":                   {"the hash has no version prefix", func(f string) string { return strings.TrimPrefix(f, "v1:") }, ""},
 		"before versions, another request":  {"a key belongs to one request", func(string) string { return another }, "CONFLICT"},
@@ -176,9 +176,8 @@ func TestFingerprintVersions(t *testing.T) {
 	}
 }
 
-// TestKeyOfAnother creates a post under the name of a client's key without going through Herald, as anyone who knows
-// the key could.
-func TestKeyOfAnother(t *testing.T) {
+// TestKeyOfAnotherCaller creates a post under the name of a client's key in Kubernetes, as anyone with the key could.
+func TestKeyOfAnotherCaller(t *testing.T) {
 	in := hello("a-x")
 	in.IdempotencyKey = "order-4711"
 	p := &posts{stored: map[string]*v1alpha1.Post{}}
@@ -189,11 +188,11 @@ func TestKeyOfAnother(t *testing.T) {
 	}
 	delete(p.stored[first.ID].Labels, v1alpha1.OriginLabel)
 	if second, err := s.CreatePost(t.Context(), caller, in); code(err) != "CONFLICT" {
-		t.Errorf("the client was told that %s is its post: %v", second.ID, err)
+		t.Errorf("the response contains another request's post %s: %v", second.ID, err)
 	}
 }
 
-func TestRefusalsAreNotRemembered(t *testing.T) {
+func TestRejectionsAreNotStored(t *testing.T) {
 	s := service(&posts{stored: map[string]*v1alpha1.Post{}}, inMemory("a-x"))
 	in := hello("nobody")
 	in.IdempotencyKey = "k"

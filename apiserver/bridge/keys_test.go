@@ -136,7 +136,7 @@ func TestCreateKey(t *testing.T) {
 			}
 			if err != nil {
 				if len(k.stored) > 0 || made.Token != "" {
-					t.Errorf("%s: something was made: %v", tc.reason, k.stored)
+					t.Errorf("%s: a key was created: %v", tc.reason, k.stored)
 				}
 				return
 			}
@@ -146,7 +146,7 @@ func TestCreateKey(t *testing.T) {
 			}
 			for _, text := range []string{strings.Join(trail.written, " "), key.Annotations[v1alpha1.ShownTokensAnnotation], key.Spec.Tokens[0].SHA256} {
 				if strings.Contains(text, made.Token) {
-					t.Errorf("%s: the token is told: %s", tc.reason, text)
+					t.Errorf("%s: the token was returned: %s", tc.reason, text)
 				}
 			}
 			listed, err := s.ListKeys(t.Context(), person)
@@ -220,8 +220,8 @@ func TestListKeys(t *testing.T) {
 	}
 }
 
-// TestRollKey verifies that a token is replaced without a gap, and that no failure leaves a token that nobody has seen.
-func TestRollKey(t *testing.T) {
+// TestRotateKey verifies that a token is replaced without a gap, and that no failure leaves a token that nobody has seen.
+func TestRotateKey(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")
 	busy := fault{err: apierrors.NewConflict(keysResource, "ci", lost)}
@@ -266,7 +266,7 @@ func TestRollKey(t *testing.T) {
 			key := k.stored["ci"]
 			if err != nil {
 				if len(key.Spec.Tokens) != before || trail.written != nil || made.Token != "" {
-					t.Errorf("%s: something was made: %+v", tc.reason, key.Spec)
+					t.Errorf("%s: a token was created: %+v", tc.reason, key.Spec)
 				}
 				return
 			}
@@ -309,7 +309,7 @@ func TestRevokeKey(t *testing.T) {
 		t.Errorf("another tool declares its tokens: %v", err)
 	}
 	if err := s.RevokeKey(t.Context(), person, "other"); code(err) != "NOT_FOUND" {
-		t.Errorf("there is none: %v", err)
+		t.Errorf("the key does not exist: %v", err)
 	}
 }
 

@@ -123,7 +123,7 @@ func TestUploadWithoutStore(t *testing.T) {
 	_, err := s.CreateMediaUpload(t.Context(), caller, bridge.CreateMediaUpload{Spec: photo(nil)})
 	var refusal *bridge.Error
 	if !errors.As(err, &refusal) || refusal.Code != bridge.CodeValidation || !strings.Contains(refusal.Message, "has no media store") || len(f.stored) != 0 {
-		t.Errorf("the client is told that it can post text only, and nothing is left behind: %v, %d files", err, len(f.stored))
+		t.Errorf("want an error that media is unavailable, and no file: %v, %d files", err, len(f.stored))
 	}
 }
 
@@ -211,7 +211,7 @@ func TestCheckUpload(t *testing.T) {
 			}
 			for _, want := range tc.want {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: %q does not tell %q", tc.reason, err, want)
+					t.Errorf("%s: %q does not contain %q", tc.reason, err, want)
 				}
 			}
 		})
@@ -360,7 +360,7 @@ func TestPostWithMedia(t *testing.T) {
 		"Missing":       {"it does not exist", "n", nil, files{}, nil, "VALIDATION_ERROR", `media_ids[0]: no such media file "n" in this team`, false, ""},
 		"Impossible":    {"no file can have this name, so none is requested", "../m", nil, files{reading: boom}, nil, "VALIDATION_ERROR", "no such media file", false, ""},
 		"Unreadable":    {"the Kubernetes API is unavailable", "m", nil, files{reading: boom}, nil, "internal", "", false, ""},
-		"NotUploaded":   {"nothing was uploaded", "m", nil, files{}, store.ErrNotFound, "VALIDATION_ERROR", "nothing has been uploaded yet", true, ""},
+		"NotUploaded":   {"the file was not uploaded", "m", nil, files{}, store.ErrNotFound, "VALIDATION_ERROR", "nothing has been uploaded yet", true, ""},
 		"Refused":       {"the manager rejected and deleted it during the check", "m", nil, files{examined: becomes(v1alpha1.MediaRejected)}, store.ErrNotFound, "VALIDATION_ERROR", "was rejected", true, v1alpha1.MediaRejected},
 		"GoneMeanwhile": {"its Media was deleted during the check", "m", nil, files{examined: func(f *files) { clear(f.stored) }}, store.ErrNotFound, "VALIDATION_ERROR", "no such media file", true, ""},
 		"UnknownAgain":  {"the Kubernetes API fails during the check", "m", nil, files{examined: func(f *files) { f.reading = boom }}, store.ErrNotFound, "internal", "", true, ""},
@@ -431,7 +431,7 @@ func TestChecksAtOnce(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		if took := time.Since(begun); took != 3*time.Second {
-			t.Errorf("20 files, each read in a second, took %s; want 3 s, which is 8 at once", took)
+			t.Errorf("20 files, each read in a second, took %s; want 3 s with 8 concurrent reads", took)
 		}
 	})
 }

@@ -74,7 +74,7 @@ func TestCreateChecksUsageFirst(t *testing.T) {
 			}
 			_, err := s.CreatePost(t.Context(), caller, bridge.CreatePost{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: tc.targets}})
 			if code(err) != tc.want || err != nil && !strings.Contains(err.Error(), tc.message) || asked.Load() != (err == nil) {
-				t.Errorf("%s: error %v, asked %t; want %q with %q", tc.reason, err, asked.Load(), tc.want, tc.message)
+				t.Errorf("%s: error %v, sent %t; want %q with %q", tc.reason, err, asked.Load(), tc.want, tc.message)
 			}
 		})
 	}
@@ -98,10 +98,10 @@ func TestDraftsOfOneInbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[int]int{0: 1, 2: 1}, c.usageByTarget(t, ofBox)); diff != "" {
-		t.Errorf("what is counted of the inbox:\n%s", diff)
+		t.Errorf("usage of the inbox:\n%s", diff)
 	}
 	if diff := cmp.Diff(map[int]int{1: 1}, c.usageByTarget(t, plan.TikTokDrafts(other))); diff != "" {
-		t.Errorf("what is counted of the other inbox:\n%s", diff)
+		t.Errorf("usage of the other inbox:\n%s", diff)
 	}
 }
 
@@ -123,8 +123,8 @@ func (r *returning) Amend(_ context.Context, _ string, counter v1alpha1.UsageSpe
 	return r.err
 }
 
-// TestGiveBackFails verifies that a failed release is logged and does not change the response.
-func TestGiveBackFails(t *testing.T) {
+// TestFailedRelease verifies that a failed release is logged and does not change the response.
+func TestFailedRelease(t *testing.T) {
 	t.Parallel()
 	p := &posts{stored: map[string]*v1alpha1.Post{}, faults: []fault{{false, apierrors.NewForbidden(resource, "p", errors.New("no"))}}}
 	s := starterService(p, newCounts())
@@ -150,9 +150,9 @@ func TestReleaseKeepsOtherReservations(t *testing.T) {
 		outer, inner bridge.CreatePost
 		want         map[int]int
 	}{
-		"OnX":       {"it goes to X as well, and to one other account", both, hello("acme"), map[int]int{0: 1}},
-		"Elsewhere": {"it goes elsewhere", hello("acme"), hello("box"), nil},
-		"OnXAndMore": {"it goes to X and elsewhere", both, bridge.CreatePost{Spec: v1alpha1.PostSpec{
+		"OnX":       {"the existing post includes X and one other account", both, hello("acme"), map[int]int{0: 1}},
+		"Elsewhere": {"the existing post does not include X", hello("acme"), hello("box"), nil},
+		"OnXAndMore": {"the existing post includes X and another platform", both, bridge.CreatePost{Spec: v1alpha1.PostSpec{
 			Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{target("acme"), target("box")},
 		}}, map[int]int{0: 1}},
 	} {
@@ -172,7 +172,7 @@ func TestReleaseKeepsOtherReservations(t *testing.T) {
 				t.Fatalf("error %v", err)
 			}
 			if diff := cmp.Diff(tc.want, c.usageByTarget(t, ofX)); diff != "" {
-				t.Errorf("%s: what stays counted:\n%s", tc.reason, diff)
+				t.Errorf("%s: remaining usage:\n%s", tc.reason, diff)
 			}
 		})
 	}

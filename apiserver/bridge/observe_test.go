@@ -24,7 +24,7 @@ func TestObserve(t *testing.T) {
 		asks   bool
 	}{
 		"Published": {"the user published it through another replica", func(*v1alpha1.Post) {}, true},
-		"Draft":     {"nothing was published", func(p *v1alpha1.Post) { p.Spec.Draft = true }, false},
+		"Draft":     {"the post was not published", func(p *v1alpha1.Post) { p.Spec.Draft = true }, false},
 		"OldDraft": {"it was created long ago and published just now", func(p *v1alpha1.Post) {
 			p.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
 			p.Status.Targets = []v1alpha1.TargetStatus{{Attempt: &v1alpha1.Attempt{StartedAt: minuteAgo}}}

@@ -68,14 +68,14 @@ func TestAuthor(t *testing.T) {
 		in.Spec.Targets[0].Caption = "Other"
 		_, err := s.CreatePost(t.Context(), tc.caller, in)
 		if isForm := strings.Contains(err.Error(), "this form has already created post"); code(err) != "CONFLICT" || isForm != (tc.origin == v1alpha1.OriginWeb) {
-			t.Errorf("%s: the key is used for something else: %v", name, err)
+			t.Errorf("%s: the key can be reused: %v", name, err)
 		}
 	}
 }
 
-// TestActed verifies that an action is recorded in the log and as an event, and that a failure to write the event has
+// TestActionEvents verifies that an action is recorded in the log and as an event, and that a failure to write the event has
 // no other effect.
-func TestActed(t *testing.T) {
+func TestActionEvents(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	trail := &events{err: errors.New("boom")}
@@ -98,8 +98,8 @@ func TestActed(t *testing.T) {
 	}
 }
 
-// TestActedLogs verifies which callers' actions are logged, and with which fields.
-func TestActedLogs(t *testing.T) {
+// TestActionLogs verifies which callers' actions are logged, and with which fields.
+func TestActionLogs(t *testing.T) {
 	t.Parallel()
 	for reason, tc := range map[string]struct {
 		caller bridge.Caller
@@ -279,7 +279,7 @@ func TestDuplicate(t *testing.T) {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, cmp.Diff(tc.want, got.Spec))
 			}
 			if diff := cmp.Diff(tc.left, got.Omitted); diff != "" {
-				t.Errorf("%s: what is left out -want +got:\n%s", tc.reason, diff)
+				t.Errorf("%s: rejected targets -want +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
@@ -369,7 +369,7 @@ func TestFollowPost(t *testing.T) {
 	<-changes
 	stop()
 	if !stopped {
-		t.Error("it goes on")
+		t.Error("the cancelled post continues")
 	}
 	if _, _, err := s.SubscribePost(person, "p2"); code(err) != "RATE_LIMITED" {
 		t.Errorf("too many follow: %v", err)
@@ -390,7 +390,7 @@ func TestPostsOfPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if counts, err := s.CountPosts(t.Context(), person); err != nil || counts.Status[v1alpha1.PhaseDraft] != 1 || counts.All() != 1 {
-		t.Errorf("counted: %v, %v", counts, err)
+		t.Errorf("usage: %v, %v", counts, err)
 	}
 	created := read.CreationTimestamp.Time
 	q := &postindex.Search{From: created, To: created.Add(time.Second), Limit: 1}
@@ -401,7 +401,7 @@ func TestPostsOfPages(t *testing.T) {
 		t.Errorf("by day: %+v, %v", days, err)
 	}
 	if month := plan.XPosts(created); s.counts.usageByTarget(t, month) != nil {
-		t.Error("a draft takes nothing")
+		t.Error("a draft was counted")
 	}
 }
 
@@ -430,7 +430,7 @@ func TestListCandidates(t *testing.T) {
 			err := s.ListCandidates(t.Context(), person, "p1")
 			_, asked := s.post().Annotations[v1alpha1.ListCandidatesAnnotation]
 			if code(err) != tc.want || asked != tc.asked || len(s.events.written) > 0 {
-				t.Errorf("%s: %v, asked %v, trail %v", tc.reason, err, asked, s.events.written)
+				t.Errorf("%s: %v, called %v, audit log %v", tc.reason, err, asked, s.events.written)
 			}
 		})
 	}

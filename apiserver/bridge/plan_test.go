@@ -62,7 +62,7 @@ func TestUncertainPostsAreCounted(t *testing.T) {
 		"Created":    {"the post has its reservations, and none is released", "", nil, nil, "", onBoth, inBox, 2},
 		"Refused":    {"Kubernetes rejected the post", "", nil, []fault{forbidden}, "internal", nil, nil, 4},
 		"LostAnswer": {"the retry finds the post and keeps its reservations", "", nil, []fault{{true, lost}, {true, lost}, {true, lost}}, "", onBoth, inBox, 4},
-		"Uncertain":  {"the outcome is unknown, so the reservation remains until the manager finds out", "", nil, []fault{{false, lost}, {false, lost}, {false, lost}}, "uncertain", onBoth, inBox, 2},
+		"Uncertain":  {"the outcome is unknown, so the reservation remains until the manager looks it up", "", nil, []fault{{false, lost}, {false, lost}, {false, lost}}, "uncertain", onBoth, inBox, 2},
 		"NoMoreX":    {"another request reached the plan's limit", v1alpha1.ResourceXPosts, nil, nil, "SUBSCRIPTION_REQUIRED", nil, nil, 1},
 		"NoMoreBox":  {"the inbox is full, so the other reservations are released", v1alpha1.ResourceTikTokDrafts, nil, nil, "VALIDATION_ERROR", nil, nil, 3},
 		"Down":       {"without a count the post is not created", "", lost, nil, "internal", nil, nil, 2},
@@ -82,10 +82,10 @@ func TestUncertainPostsAreCounted(t *testing.T) {
 				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.want)
 			}
 			if diff := cmp.Diff(tc.x, c.usageByTarget(t, ofX)); diff != "" {
-				t.Errorf("%s: what is counted of the posts to X:\n%s", tc.reason, diff)
+				t.Errorf("%s: usage of posts to X:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(tc.box, c.usageByTarget(t, ofBox)); diff != "" {
-				t.Errorf("%s: what is counted of the inbox:\n%s", tc.reason, diff)
+				t.Errorf("%s: usage of the inbox:\n%s", tc.reason, diff)
 			}
 			if c.amends != tc.writes {
 				t.Errorf("%s: %d writes, want %d", tc.reason, c.amends, tc.writes)
@@ -111,9 +111,9 @@ func five() bridge.CreatePost {
 	}}
 }
 
-// TestTwoRequestsUnderOneKey sends two requests with one key: the inner one runs completely just before the outer one
+// TestTwoRequestsWithOneKey sends two requests with one key: the inner one runs completely just before the outer one
 // creates its post.
-func TestTwoRequestsUnderOneKey(t *testing.T) {
+func TestTwoRequestsWithOneKey(t *testing.T) {
 	t.Parallel()
 	forbidden := fault{false, apierrors.NewForbidden(resource, "p", errors.New("no"))}
 	tests := map[string]struct {
@@ -146,7 +146,7 @@ func TestTwoRequestsUnderOneKey(t *testing.T) {
 				t.Errorf("%s: errors %v and %v, want %q and %q", tc.reason, outer, inner, tc.wantOuter, tc.wantInner)
 			}
 			if diff := cmp.Diff(tc.held, c.usageByTarget(t, ofX)); diff != "" {
-				t.Errorf("%s: what is counted afterwards:\n%s", tc.reason, diff)
+				t.Errorf("%s: usage afterwards:\n%s", tc.reason, diff)
 			}
 		})
 	}
@@ -243,6 +243,6 @@ func TestReleaseAfterDisconnect(t *testing.T) {
 		t.Fatalf("error %v, want a clear one", err)
 	}
 	if held := c.usageByTarget(t, ofX); len(held) > 0 {
-		t.Errorf("%v is still counted, although the post was refused", held)
+		t.Errorf("%v remains reserved, although the post was rejected", held)
 	}
 }

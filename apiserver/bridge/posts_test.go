@@ -51,7 +51,7 @@ func TestPages(t *testing.T) {
 		}
 	}
 	if title := pageOf(t, s, caller, postindex.Query{Limit: 1}).Posts[0].Title; title != "Hello" {
-		t.Errorf("the list says %q", title)
+		t.Errorf("the list's title is %q", title)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestDetailFields(t *testing.T) {
 		told = append(told, fmt.Sprintf("%s %q %q %q", d.Platform, d.AccountName, d.YouTubeTitle, d.ExternalURL))
 	}
 	if diff := cmp.Diff([]string{`youtube "" "Launch" ""`, `youtube "" "" ""`, `x "Acme" "" "https://x/7"`}, told); diff != "" {
-		t.Errorf("account, title on YouTube alone, and address:\n%s", diff)
+		t.Errorf("account, YouTube title, and URL:\n%s", diff)
 	}
 	failed := p.DeepCopy()
 	failed.Status.Targets = []v1alpha1.TargetStatus{{Index: 0, State: v1alpha1.TargetFailed}, {Index: 1, State: v1alpha1.TargetFailed, Reason: "Refused"}, {Index: 2, State: v1alpha1.TargetFailed}}
@@ -159,13 +159,13 @@ func TestCancelReleasesUsage(t *testing.T) {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			if diff := cmp.Diff(tc.want, r.returned); diff != "" {
-				t.Errorf("%s: given back is\n%s", tc.reason, diff)
+				t.Errorf("%s: released:\n%s", tc.reason, diff)
 			}
 			if (log.Len() > 0) != (tc.logged != "") || !strings.Contains(log.String(), tc.logged) {
 				t.Errorf("%s: logged is %q, want %q", tc.reason, log.String(), tc.logged)
 			}
 			if listed := pageOf(t, s, caller, postindex.Query{Limit: 1}); (listed.Total == 0) != (tc.version == "7") {
-				t.Errorf("%s: the list, which shows no cancelled posts, says %+v", tc.reason, listed)
+				t.Errorf("%s: the list contains a cancelled post: %+v", tc.reason, listed)
 			}
 		})
 	}
@@ -205,7 +205,7 @@ func TestNoConnection(t *testing.T) {
 			t.Errorf("%s: while it waits, it reads %+v, error %v", name, got.Platforms, err)
 		}
 		if listed := s.Summarise(post).Platforms; len(listed) != 0 {
-			t.Errorf("%s: a list says that it is on %v", name, listed)
+			t.Errorf("%s: the list shows the platforms %v", name, listed)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func TestSummaryIsBounded(t *testing.T) {
 	}
 	got := s.Summarise(post)
 	if kept := len(got.ID) + len(got.Title) + len(got.Agent); kept > 2<<10 || len(got.Platforms) > 100 {
-		t.Errorf("%d bytes of texts and %d targets are kept", kept, len(got.Platforms))
+		t.Errorf("the index stores %d bytes of text and %d targets", kept, len(got.Platforms))
 	}
 	if got.Title == "" || got.Agent == "" {
 		t.Error("the summary lacks its title or its agent")

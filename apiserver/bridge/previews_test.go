@@ -40,7 +40,7 @@ func TestPreviews(t *testing.T) {
 		t.Errorf("a file that was uploaded a moment ago, before it is examined: %+v, %v", got, err)
 	}
 	if got, err := s.Previews(person).Of(t.Context(), "refused"); err != nil || got.URL != "" || got.FileName != "a.jpg" {
-		t.Errorf("a file that was refused is not there any more: %+v, %v", got, err)
+		t.Errorf("a preview of a rejected file exists: %+v, %v", got, err)
 	}
 	for _, name := range []string{"nobody", "../m"} {
 		if _, err := s.Previews(person).Of(t.Context(), name); code(err) != "NOT_FOUND" {
@@ -57,7 +57,7 @@ func TestPreviews(t *testing.T) {
 	}
 	s.Files, f.reading = nil, nil
 	if got, err := s.Previews(person).Of(t.Context(), "m"); err != nil || got.URL != "" {
-		t.Errorf("there is no store any more: %+v, %v", got, err)
+		t.Errorf("a preview without a store exists: %+v, %v", got, err)
 	}
 }
 
@@ -77,9 +77,9 @@ func (c *countingFiles) PresignGet(_ context.Context, key string, _ time.Duratio
 	return fmt.Sprintf("https://store/%s?signature=%d", key, c.signed.Add(1)), nil
 }
 
-// TestPreviewsKeepAddresses verifies that a repeated page has the same URLs, which the browser has cached, while they
+// TestPreviewURLsAreStable verifies that a repeated page has the same URLs, which the browser has cached, while they
 // remain valid for long enough.
-func TestPreviewsKeepAddresses(t *testing.T) {
+func TestPreviewURLsAreStable(t *testing.T) {
 	t.Parallel()
 	file := func(uid types.UID) *v1alpha1.Media {
 		return &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "m", UID: uid}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded}}
@@ -111,12 +111,12 @@ func TestPreviewsKeepAddresses(t *testing.T) {
 	}
 	c.stored["m"].Status.Phase = v1alpha1.MediaExpired
 	if gone := address(); gone != "" {
-		t.Errorf("a file that is gone is at %s", gone)
+		t.Errorf("a deleted file has the URL %s", gone)
 	}
 	c.stored["m"] = file("one")
 	clk.SetTime(now.Add(10*time.Minute + time.Second))
 	if later := address(); later == first {
-		t.Error("an address is given out until it ends, so that what a page loads late is not there")
+		t.Error("a URL is returned until it expires, so the page may load it too late")
 	}
 }
 

@@ -111,7 +111,7 @@ func TestReads(t *testing.T) {
 			"targets[1]", 0, 0, 0, 0,
 		},
 		"no card fits": {
-			"a card with more files than any account takes", thread(2, 21, "m", func(s *v1alpha1.PostSpec) { s.Draft = false }), "at most 4 media", 0, 0, 0, 0,
+			"a card with more files than any account accepts", thread(2, 21, "m", func(s *v1alpha1.PostSpec) { s.Draft = false }), "at most 4 media", 0, 0, 0, 0,
 		},
 		"too many files": {"no platform accepts as many", thread(100, 21, "m"), "the post names 2100 different media files", 0, 0, 0, 0},
 		"fresh files":    {"each is checked in the store, and read again in case it was just rejected", thread(100, 20, "p"), "nothing has been uploaded yet", 16, 0, 8, 9},
@@ -130,7 +130,7 @@ func TestReads(t *testing.T) {
 		"unknown accounts alone": {
 			"each account read costs as much as a target", thread(2, 0, "m", func(s *v1alpha1.PostSpec) { s.Targets = to(strangers[:95]...) }), "no such connection", 0, 5, 0, 10,
 		},
-		"all there": {"the largest draft costs what it reads", thread(100, 20, "m"), "", 2000, 0, 0, 200},
+		"all there": {"the largest draft has the cost of its reads", thread(100, 20, "m"), "", 2000, 0, 0, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -154,7 +154,7 @@ func TestReads(t *testing.T) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.words)
 			}
 			if m, l, k := api.media.Load(), api.live.Load(), api.looks.Load(); m > tc.media || l > tc.live || k > tc.looks {
-				t.Errorf("%s: read %d files, %d connections, and looked %d times into the store; want %d, %d and %d at the most", tc.reason, m, l, k, tc.media, tc.live, tc.looks)
+				t.Errorf("%s: read %d files, %d connections, and called the store %d times; want at most %d, %d and %d", tc.reason, m, l, k, tc.media, tc.live, tc.looks)
 			}
 			if got := meter.Requests(); got != tc.cost {
 				t.Errorf("%s: costs %d more requests, want %d", tc.reason, got, tc.cost)

@@ -61,10 +61,10 @@ func TestContentBy(t *testing.T) {
 	other := (&v1alpha1.Post{Spec: silent}).DeepCopy().Spec
 	other.Image.MediaRefs[0].Name = "other"
 	if contentBy(namespace, author, &silent) == contentBy(namespace, author, &other) {
-		t.Error("two pictures without a text are the same")
+		t.Error("two pictures without a text count as duplicates")
 	}
 	if contentBy("team-other", author, &base) == want || contentBy(namespace, "bob", &base) == want {
-		t.Error("another team's or another person's post is the same")
+		t.Error("another team's or another user's post counts as a duplicate")
 	}
 }
 
@@ -124,7 +124,7 @@ func TestRecent(t *testing.T) {
 		return names
 	}
 	if diff := cmp.Diff([]string{"b", "a"}, names(r.find(one, begin.Add(5*time.Minute)))); diff != "" || !r.posts[one][0].at.Equal(begin.Add(3*time.Minute)) {
-		t.Errorf("the latest comes first: %s, %+v", diff, r.posts[one])
+		t.Errorf("the latest duplicate comes first: %s, %+v", diff, r.posts[one])
 	}
 	add(other, "p", 10, 10)
 	if !r.pruned.Equal(begin) {
@@ -154,7 +154,7 @@ func TestAcquire(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := r.acquire(gone, sameContent{1}); err == nil {
-			t.Error("a client that has left still waits")
+			t.Error("a disconnected client still waits")
 		}
 		go func() {
 			next, err := r.acquire(t.Context(), sameContent{1})
@@ -164,7 +164,7 @@ func TestAcquire(t *testing.T) {
 		}()
 		synctest.Wait()
 		if acquired {
-			t.Error("two requests create the same post at once")
+			t.Error("two requests created the same post concurrently")
 		}
 		end()
 		synctest.Wait()

@@ -28,8 +28,8 @@ func (r *recorded) Request(context.Context, archive.Team, string) (archive.Reque
 	return r.request, r.err
 }
 
-// TestRecordOfADeletedPost resends a request after its post was deleted. The record of the request tells apart a key
-// that was used from one that is new.
+// TestRecordOfADeletedPost resends a request after its post was deleted. The record of the request distinguishes a used
+// key from a new one.
 func TestRecordOfADeletedPost(t *testing.T) {
 	t.Parallel()
 	const warning = "Cannot check whether an Idempotency-Key was used for a deleted object"

@@ -39,7 +39,7 @@ type Schedule struct {
 
 	// Version identifies the content, as that of a post does.
 	Version string
-	// Zone is the time zone of the schedule's times; the team's, if it has none of its own.
+	// Zone is the time zone of the schedule's times; the team's by default.
 	Zone *time.Location
 	// Upcoming are the times of the next posts that are not created yet, at most UpcomingTimes, also of a suspended
 	// schedule. Rule computes others; it is nil if the schedule is invalid.

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestWordsOfASummary verifies what a search finds a post by.
-func TestWordsOfASummary(t *testing.T) {
+// TestSearchTerms verifies what a search finds a post by.
+func TestSearchTerms(t *testing.T) {
 	t.Parallel()
 	to := func(account, caption, title string) v1alpha1.PostTarget {
 		target := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: account}, Caption: caption}
@@ -28,7 +28,7 @@ func TestWordsOfASummary(t *testing.T) {
 		spec   v1alpha1.PostSpec
 		want   string
 	}{
-		"Same":   {"a text counts once, however many accounts it goes to", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "Über uns", ""), to("b", "Über uns", "")}}, "uber uns"},
+		"Same":   {"a text counts once, for any number of accounts", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "Über uns", ""), to("b", "Über uns", "")}}, "uber uns"},
 		"Later":  {"a repeated text does not hide a later one", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "One", ""), to("b", "One", ""), to("c", "Two", "")}}, "one two"},
 		"Own":    {"each account's text counts", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "One", ""), to("b", "Two", "")}}, "one two"},
 		"Film":   {"titles count as well", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "Text", "A Film")}}, "a film text"},
@@ -63,7 +63,7 @@ func TestSummary(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	if diff := gocmp.Diff([]string{"a", "gone"}, s.Accounts); diff != "" {
-		t.Errorf("accounts that are gone can still be searched for: -want +got\n%s", diff)
+		t.Errorf("deleted accounts can still be filtered by: -want +got\n%s", diff)
 	}
 	post.Spec.Image.MediaRefs[0].Name = "../m-1"
 	if s := summarise(post, func(string) *v1alpha1.Connection { return nil }); s.Picture != "" {

@@ -50,7 +50,7 @@ func TestDraftMeters(t *testing.T) {
 			t.Fatalf("%d accounts, %v", len(view.TikTokDrafts), err)
 		}
 		if view.Accounts.Used != 20 {
-			t.Errorf("%d accounts are counted, want 20", view.Accounts.Used)
+			t.Errorf("got %d used accounts, want 20", view.Accounts.Used)
 		}
 		if took := time.Since(begun); took != 3*time.Second {
 			t.Errorf("20 reads of a second each took %s, want 3 s", took)

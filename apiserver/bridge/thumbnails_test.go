@@ -54,10 +54,10 @@ func TestThumbnails(t *testing.T) {
 	reads := c.reads.Load()
 	f.reading = errors.New("boom")
 	if got := shown(); got != "largest picture" {
-		t.Errorf("a list shows what was read before, and not what may have been rejected since: got %q", got)
+		t.Errorf("got %q, want the recorded state without a recent rejection", got)
 	}
 	if again := c.reads.Load() - reads; again != 3 {
-		t.Errorf("%d files are read again; want the pending and the rejected one, and the missing one", again)
+		t.Errorf("%d files were read again; want the pending, the rejected and the missing one", again)
 	}
 	if !strings.Contains(log.String(), "media=pending error=") {
 		t.Errorf("a file that cannot be read is logged: %q", &log)

@@ -55,8 +55,8 @@ func TestRefuseUpload(t *testing.T) {
 	}
 }
 
-// TestOptionsAreReportedToo verifies that one response has the problems of a post and of its platform options.
-func TestOptionsAreReportedToo(t *testing.T) {
+// TestOptionProblems verifies that one response has the problems of a post and of its platform options.
+func TestOptionProblems(t *testing.T) {
 	t.Parallel()
 	s, _ := checkService()
 	_, err := s.CreatePost(t.Context(), caller, bridge.CreatePost{Spec: saying("Hello!", "x", "tok")})

@@ -41,7 +41,7 @@ func inNamespace(name string) client.InNamespace { return client.InNamespace(nam
 func refuses(err error, code bridge.Code, words ...string) {
 	GinkgoHelper()
 	refusal, ok := errors.AsType[*bridge.Error](err)
-	Expect(ok).To(BeTrue(), "it is told to the person: %v", err)
+	Expect(ok).To(BeTrue(), "the user sees the error: %v", err)
 	Expect(refusal.Code).To(Equal(code), refusal.Message)
 	for _, word := range words {
 		Expect(refusal.Message).To(ContainSubstring(word))
@@ -60,7 +60,7 @@ var _ = Describe("Connecting an account", func() {
 		Expect(cookie.Name).To(HavePrefix("__Secure-"))
 		address, err := url.Parse(t.started.Address)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(len(address.Query().Get("state"))).To(BeNumerically("<=", 500), "X takes no more")
+		Expect(len(address.Query().Get("state"))).To(BeNumerically("<=", 500), "X's limit for the state")
 		Expect(t.started.Address).NotTo(ContainSubstring(appSecret))
 
 		out, err := t.agree(ctx, account).arrive(ctx)
@@ -68,7 +68,7 @@ var _ = Describe("Connecting an account", func() {
 		Expect(out.Renewed).To(BeFalse())
 		Expect(out.Namespace).To(Equal(d.namespace))
 		Expect(out.Cookie.Name).To(Equal(cookie.Name))
-		Expect(out.Cookie.MaxAge).To(Equal(-1), "the cookie goes")
+		Expect(out.Cookie.MaxAge).To(Equal(-1), "the cookie is deleted")
 
 		made, secret := d.stored(ctx, connect.ConnectionName(d.namespace, platform, account))
 		Expect(made.UID).To(Equal(out.Connection.UID))
@@ -79,12 +79,12 @@ var _ = Describe("Connecting an account", func() {
 			HaveKeyWithValue(v1alpha1.AuthorAnnotation, "oidc:ann"), HaveKey(v1alpha1.MadeSecretPrefix+secret.Name),
 			HaveKeyWithValue(v1alpha1.ProbeAnnotation, Not(BeEmpty())),
 		))
-		Expect(metav1.IsControlledBy(secret, made)).To(BeTrue(), "the Secret goes with its connection")
+		Expect(metav1.IsControlledBy(secret, made)).To(BeTrue(), "the Secret is deleted with its connection")
 		Expect(secret.Labels).To(HaveKeyWithValue(v1alpha1.OriginLabel, v1alpha1.OriginWeb))
 		for _, key := range append(keys, v1alpha1.CredentialsAccessToken, v1alpha1.CredentialsScopes) {
 			Expect(secret.Data).To(HaveKeyWithValue(key, Not(BeEmpty())))
 		}
-		Expect(secret.Data).To(HaveLen(len(keys)+2), "and nothing else")
+		Expect(secret.Data).To(HaveLen(len(keys)+2), "no other data")
 		Expect(apps().Identify(platform, secret.Annotations[credentials.AppMarkAnnotation],
 			string(secret.Data[v1alpha1.CredentialsAccessToken]), string(secret.Data[v1alpha1.CredentialsRefreshToken]))).To(Equal("herald"), "the manager knows whose token it is")
 		identity, err := registry[platform].Identify(ctx, platforms.Token{
@@ -94,7 +94,7 @@ var _ = Describe("Connecting an account", func() {
 		Expect(identity.AccountID).To(Equal(account))
 
 		for _, hidden := range []string{t.back.Get("code"), cookie.Value, string(secret.Data[v1alpha1.CredentialsAccessToken]), appSecret} {
-			Expect(d.log.String()).NotTo(ContainSubstring(hidden), "the log tells no secret")
+			Expect(d.log.String()).NotTo(ContainSubstring(hidden), "the log contains a secret")
 		}
 		Expect(d.log.String()).To(And(ContainSubstring("An account was connected"), ContainSubstring("oidc:ann")))
 	},
@@ -147,7 +147,7 @@ var _ = Describe("Connecting an account", func() {
 		found, kept := d.all(ctx)
 		Expect(found).To(HaveLen(1))
 		for i := range kept {
-			Expect(found[0].Annotations).To(HaveKey(v1alpha1.MadeSecretPrefix+kept[i].Name), "the manager finds what is not used")
+			Expect(found[0].Annotations).To(HaveKey(v1alpha1.MadeSecretPrefix+kept[i].Name), "the manager deletes unused Secrets")
 		}
 		d.stored(ctx, found[0].Name)
 	})
@@ -321,7 +321,7 @@ var _ = Describe("Choosing one of several accounts", func() {
 		d, t, out, bakery := offered(ctx)
 		Expect(out.Connection).To(BeNil())
 		Expect(out.Options).To(HaveLen(2))
-		Expect(out.Options[0].Identity.DisplayName).To(Equal("A bakery"), "they come by name")
+		Expect(out.Options[0].Identity.DisplayName).To(Equal("A bakery"), "options are sorted by name")
 		Expect(out.Options[0].Connection).To(BeEmpty())
 		out, err := d.Choose(ctx, t.who, out.Pending, bakery)
 		Expect(err).NotTo(HaveOccurred())
@@ -375,7 +375,7 @@ var _ = Describe("Connecting an account again", func() {
 		Expect(after.Annotations).To(And(
 			HaveKey(v1alpha1.MadeSecretPrefix+old.Name), HaveKey(v1alpha1.MadeSecretPrefix+fresh.Name), HaveKeyWithValue(v1alpha1.AuthorAnnotation, "bob"),
 		))
-		Expect(after.Annotations[v1alpha1.ProbeAnnotation]).NotTo(Equal(before.Annotations[v1alpha1.ProbeAnnotation]), "it is examined at once")
+		Expect(after.Annotations[v1alpha1.ProbeAnnotation]).NotTo(Equal(before.Annotations[v1alpha1.ProbeAnnotation]), "the manager probes it immediately")
 	})
 
 	It("also happens when the account is connected as a new one", func(ctx SpecContext) {
@@ -463,7 +463,7 @@ var _ = Describe("Connecting fails", func() {
 		_, err = late.agree(ctx, newAccount(ctx, v1alpha1.PlatformX)).arrive(ctx)
 		refuses(err, bridge.CodeSubscriptionRequired, "10 connected accounts")
 		_, err = d.startFlow(ctx, who, v1alpha1.PlatformX, last.Connection.Name).agree(ctx, account).arrive(ctx)
-		Expect(err).NotTo(HaveOccurred(), "one of the ten can be connected again")
+		Expect(err).NotTo(HaveOccurred(), "reconnecting needs no free place in the plan")
 	})
 
 	DescribeTable("if the Secret cannot be stored", func(ctx SpecContext, cause error, told bool) {
@@ -475,7 +475,7 @@ var _ = Describe("Connecting fails", func() {
 			Expect(err).To(MatchError(ContainSubstring("etcd")))
 		}
 		found, _ := d.all(ctx)
-		Expect(found).To(BeEmpty(), "no connection without credentials stays behind")
+		Expect(found).To(BeEmpty(), "a connection without credentials remains")
 	},
 		Entry("for lack of a permission", apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", errors.New("no binding yet")), true),
 		Entry("because the API server is unavailable", errors.New("etcd has no leader"), false),
@@ -520,6 +520,6 @@ var _ = Describe("Disconnecting an account", func() {
 		refuses(err, bridge.CodeNotFound)
 
 		again := d.connect(ctx, who, v1alpha1.PlatformX, account)
-		Expect(again.Connection.Name).To(Equal(out.Connection.Name), "its waiting posts go on when it comes back")
+		Expect(again.Connection.Name).To(Equal(out.Connection.Name), "waiting posts continue with the reconnected account")
 	})
 })

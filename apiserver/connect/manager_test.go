@@ -140,7 +140,7 @@ var _ = Describe("Disconnecting an account for a user", func() {
 		found, _ := d.stored(ctx, name)
 		Expect(found.DeletionTimestamp).NotTo(BeNil())
 		Expect(found.Annotations).To(And(HaveKeyWithValue(v1alpha1.LastAuthorAnnotation, "bob"), HaveKeyWithValue(v1alpha1.AuthorAnnotation, "ann"),
-			HaveKeyWithValue(v1alpha1.DisconnectedAnnotation, d.clock.Now().UTC().Format(time.RFC3339))), "the manager goes by the time")
+			HaveKeyWithValue(v1alpha1.DisconnectedAnnotation, d.clock.Now().UTC().Format(time.RFC3339))), "the manager uses this time")
 	})
 
 	It("fails if the connection changes continuously, and reports it", func(ctx SpecContext) {

@@ -68,7 +68,7 @@ func TestContact(t *testing.T) {
 			t.Errorf("%s: %v", tt.reason, err)
 		}
 		if got := c.LastContact(); !got.Equal(tt.want) {
-			t.Errorf("%s: heard at %s, want %s", tt.reason, got, tt.want)
+			t.Errorf("%s: last contact at %s, want %s", tt.reason, got, tt.want)
 		}
 		clock.SetTime(clock.Now().Add(time.Minute))
 	}
@@ -162,18 +162,18 @@ func TestFollowers(t *testing.T) {
 	} {
 		tc.do()
 		if a, b := told(changes), told(second); a != tc.want || b != tc.want {
-			t.Errorf("%s: %s: told %d and %d times, want %d", name, tc.reason, a, b, tc.want)
+			t.Errorf("%s: %s: got %d and %d events, want %d", name, tc.reason, a, b, tc.want)
 		}
 	}
 	stop()
 	stop() // a second call has no effect
 	f.changed(one)
 	if told(changes) != 0 || told(second) != 1 {
-		t.Error("one has left, the other has not")
+		t.Error("one subscriber has left, and the other must remain")
 	}
 	stopSecond()
 	if f.count.Load() != 0 || len(f.of) != 0 {
-		t.Errorf("all have left: %d are counted, %v is kept", f.count.Load(), f.of)
+		t.Errorf("all subscribers have left: %d counted, %v in memory", f.count.Load(), f.of)
 	}
 }
 
@@ -189,11 +189,11 @@ func TestFollowersAreBounded(t *testing.T) {
 		stops = append(stops, stop)
 	}
 	if _, _, ok := f.subscribe(postKey{"team-a", "p0"}); ok {
-		t.Error("one more than there may be")
+		t.Error("a subscription exceeds the limit")
 	}
 	stops[7]()
 	if _, _, ok := f.subscribe(postKey{"team-a", "p0"}); !ok {
-		t.Error("one has left, so that there is room")
+		t.Error("a subscriber has left, so one more fits")
 	}
 }
 
@@ -232,7 +232,7 @@ func TestFollowersRace(t *testing.T) {
 	close(last)
 	coming.Wait()
 	if f.count.Load() != 0 || len(f.of) != 0 {
-		t.Errorf("%d are counted, %v is kept", f.count.Load(), f.of)
+		t.Errorf("%d counted, %v in memory", f.count.Load(), f.of)
 	}
 }
 

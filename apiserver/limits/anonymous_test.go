@@ -50,7 +50,7 @@ func TestHandler(t *testing.T) {
 		r.RemoteAddr = tc.address
 		at(tc.door).ServeHTTP(w, r)
 		if w.Code != tc.want {
-			t.Errorf("%d, %s: answered %d, want %d", i, tc.reason, w.Code, tc.want)
+			t.Errorf("%d, %s: got %d, want %d", i, tc.reason, w.Code, tc.want)
 		}
 		if late := w.Code == http.StatusTooManyRequests; late && (refused != 30*time.Second || w.Header().Get("Retry-After") != "30" || w.Header().Get("Connection") != "close") {
 			t.Errorf("%d, %s: to wait %s, with %v", i, tc.reason, refused, w.Header())
@@ -60,7 +60,7 @@ func TestHandler(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
 		for range 100 {
 			if allowed, _ := none.Allow(r, SurfacePages); !allowed {
-				t.Fatal("without a limit somebody is refused")
+				t.Fatal("without a limit, a request was rejected")
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func TestLines(t *testing.T) {
 			}
 		}
 		if written != tc.written || leftOut != tc.leftOut {
-			t.Errorf("%d, %s: %d lines written, %d left out; want %d and %d", i, tc.reason, written, leftOut, tc.written, tc.leftOut)
+			t.Errorf("%d, %s: wrote %d lines, omitted %d; want %d and %d", i, tc.reason, written, leftOut, tc.written, tc.leftOut)
 		}
 	}
 }
@@ -119,6 +119,6 @@ func TestManyKinds(t *testing.T) {
 		t.Errorf("%d kinds are remembered, %d lines written; want at most %d, and as many in a minute", len(lines.kinds), written, maxLines)
 	}
 	if want := int64((minutes - 1) * (asked - maxLines)); leftOut != want {
-		t.Errorf("the log speaks of %d lines that were left out, want the %d of the minutes before the last", leftOut, want)
+		t.Errorf("the log counts %d omitted lines, want %d from before the last minute", leftOut, want)
 	}
 }

@@ -44,8 +44,8 @@ func TestLimiter(t *testing.T) {
 			"small bodies have the remaining quarter",
 			append(repeated(64, mib, "a", "b", "c", "d", "e", "f"), repeated(100, 1000, "z")...), 58,
 		},
-		"tiny ones": {"each body has a minimum size", repeated(1000, 0, "a"), 1000 - 512},
-		"not told":  {"an unknown size counts as the largest", repeated(4, -1, "a"), 2},
+		"tiny ones":    {"each body has a minimum size", repeated(1000, 0, "a"), 1000 - 512},
+		"unknown size": {"an unknown size counts as the largest", repeated(4, -1, "a"), 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,11 +134,11 @@ func TestDeadline(t *testing.T) {
 	w.set = nil
 	r = httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", iotest.ErrReader(os.ErrDeadlineExceeded))
 	if _, _, err := (*BodyLimiter)(nil).Read(w, r, "a", 1<<20); !errors.Is(err, ErrBodyUnread) || len(w.set) != 1 || w.set[0].IsZero() {
-		t.Errorf("a body that never came, %v: the server waits for its rest by the deadlines %v", err, w.set)
+		t.Errorf("a missing body, %v: the read deadlines are %v", err, w.set)
 	}
 	for size, want := range map[int64]time.Duration{0: readGrace, minReadRate: readGrace + time.Second, 1 << 20: readGrace + 32*time.Second} {
 		if got := readTimeout(size); got != want {
-			t.Errorf("%d bytes may take %s, want %s", size, got, want)
+			t.Errorf("%d bytes have %s, want %s", size, got, want)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func TestDribble(t *testing.T) {
 		"small ones":             {"one of them is cancelled", repeated(128, smallBody, four...), 2 * time.Second, sent{"z", 1000}, nil, map[string]int{"a": 1}},
 		"at first":               {"a body has a minimum time", repeated(128, smallBody, four...), minTransferTime - time.Second/2, sent{"z", 1000}, ErrBodiesFull, nil},
 		"large ones":             {"large bodies are cancelled too", repeated(6, 1<<20, "a", "b", "c"), 4 * time.Second, sent{"z", 100 << 10}, nil, map[string]int{"a": 1}},
-		"their time":             {"a large body has more time", repeated(6, 1<<20, "a", "b", "c"), 2 * time.Second, sent{"z", 100 << 10}, ErrBodiesFull, nil},
+		"their share of time":    {"a large body has more time", repeated(6, 1<<20, "a", "b", "c"), 2 * time.Second, sent{"z", 100 << 10}, ErrBodiesFull, nil},
 		"room for all":           {"slow bodies continue while there is room", repeated(64, smallBody, four...), 8 * time.Second, sent{"z", 1000}, nil, nil},
 		"one of a normal caller": {"the caller with the largest share is cancelled first", append([]sent{{"z", smallBody}}, repeated(127, smallBody, four...)...), 2 * time.Second, sent{"y", 1000}, nil, map[string]int{"a": 1}},
 		"own":                    {"a caller's share does not grow", repeated(32, smallBody, "a"), 2 * time.Second, sent{"a", 1000}, ErrBodiesFull, nil},
@@ -215,7 +215,7 @@ func TestDribble(t *testing.T) {
 					t.Errorf("%s: %v, and %v were cut off; want %v and %v", tc.reason, err, cut, tc.want, tc.cut)
 				}
 				if g.used > MaxBodyBytes {
-					t.Errorf("%d bytes are held", g.used)
+					t.Errorf("%d bytes are reserved", g.used)
 				}
 				done()
 				for _, d := range all {
@@ -239,7 +239,7 @@ func TestTooLarge(t *testing.T) {
 	_, done, err := g.Read(httptest.NewRecorder(), r, "a", 100)
 	defer done()
 	if large, ok := errors.AsType[*http.MaxBytesError](err); !ok || large.Limit != 100 || !errors.Is(err, ErrBodyUnread) || g.used != 0 {
-		t.Errorf("got %v, with %d bytes taken", err, g.used)
+		t.Errorf("got %v, with %d bytes reserved", err, g.used)
 	}
 	r = httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat("x", 101)))
 	r.ContentLength = -1
@@ -249,6 +249,6 @@ func TestTooLarge(t *testing.T) {
 	}
 	done()
 	if g.used != 0 {
-		t.Errorf("%d bytes stay taken", g.used)
+		t.Errorf("%d bytes remain reserved", g.used)
 	}
 }

@@ -99,7 +99,7 @@ func TestRoom(t *testing.T) {
 			{from: "f", closed: []int{0, 1}, reached: BoundTotal},
 			{from: "g", closed: []int{0, 1, 2}, reached: BoundTotal},
 		}},
-		"known once": {"the next request on the connection may be another user's", []step{
+		"authenticated once": {"the next request on the connection may be another user's", []step{
 			come("a"), come("a"), known(0), turn(0, http.StateIdle), turn(0, http.StateActive), known(1), {from: "a", closed: []int{0}, reached: BoundPerAddress},
 		}},
 		"hijacked": {"its server no longer counts it", []step{
@@ -166,7 +166,7 @@ func TestIdle(t *testing.T) {
 			}
 			pool.admit(&testConn{})
 			if oldest.closed != tc.closed {
-				t.Errorf("%s: with %d of 100 places taken and idle for %s, closed is %v", tc.reason, tc.taken, tc.idle, oldest.closed)
+				t.Errorf("%s: with %d of 100 places taken and idle for %s, closed: %v", tc.reason, tc.taken, tc.idle, oldest.closed)
 			}
 		})
 	}
@@ -208,10 +208,10 @@ func TestLongHeaders(t *testing.T) {
 	}
 	// One of them made room for the finished header.
 	if want := maxLongHeaders + 1; closed != want || !came[0].closed || came[len(came)-1].closed || reached != want {
-		t.Errorf("%d connections with long headers were closed, %d said so; want the oldest %d", closed, reached, want)
+		t.Errorf("%d connections with long headers were closed, %d reported it; want the oldest %d", closed, reached, want)
 	}
 	if finished.closed || short.closed || pool.long.Len() != maxLongHeaders-1 || pool.total != maxLongHeaders+1 {
-		t.Errorf("a request that came in full was cut off (%v), or a short one (%v); %d long headers of %d connections are left", finished.closed, short.closed, pool.long.Len(), pool.total)
+		t.Errorf("closed: a complete request (%v), a short one (%v); %d long headers on %d connections remain", finished.closed, short.closed, pool.long.Len(), pool.total)
 	}
 }
 
@@ -246,13 +246,13 @@ func TestServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "still here" {
-			t.Fatalf("answered %q, %v", body, err)
+			t.Fatalf("got %q, %v", body, err)
 		}
 		answer.Body.Close()
 	}
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
 	if pool.total > perAddress {
-		t.Errorf("%d connections are left, want at most %d", pool.total, perAddress)
+		t.Errorf("%d connections remain, want at most %d", pool.total, perAddress)
 	}
 }

@@ -21,13 +21,13 @@ func TestTake(t *testing.T) {
 		allowed                         bool
 		remaining, reset, retry, reason string
 	}{
-		{"a", 0, true, "2", "20", "", "three a minute, at once if need be"},
-		{"a", 0, true, "1", "40", "", "each takes one"},
+		{"a", 0, true, "2", "20", "", "three requests a minute, all at once if necessary"},
+		{"a", 0, true, "1", "40", "", "each request uses one"},
 		{"b", 0, true, "2", "20", "", "callers do not share"},
 		{"a", 0, true, "0", "60", "", "the last one"},
-		{"a", 0, false, "0", "60", "20", "one comes back every twenty seconds"},
-		{"a", 5 * time.Second, false, "0", "55", "15", "a refused request costs nothing"},
-		{"a", 15 * time.Second, true, "0", "60", "", "whoever waits as told is let in"},
+		{"a", 0, false, "0", "60", "20", "one is added every twenty seconds"},
+		{"a", 5 * time.Second, false, "0", "55", "15", "a rejected request uses none"},
+		{"a", 15 * time.Second, true, "0", "60", "", "clients that wait for Retry-After are accepted"},
 		{"a", 10 * time.Minute, true, "2", "20", "", "no more than the limit is saved up"},
 	} {
 		clock.SetTime(clock.Now().Add(tt.after))
@@ -50,7 +50,7 @@ func TestTake(t *testing.T) {
 func TestNoLimit(t *testing.T) {
 	header := http.Header{}
 	if allowed, _ := NewRateLimiter(0, clocktesting.NewFakePassiveClock(time.Unix(0, 0))).Allow("a", header); !allowed || len(header) != 0 {
-		t.Errorf("without a limit everybody is let in, and nothing is said: %v %v", allowed, header)
+		t.Errorf("without a limit, every client is accepted without headers: %v %v", allowed, header)
 	}
 }
 
@@ -64,24 +64,24 @@ func TestCharge(t *testing.T) {
 		remaining, reset string
 		reason           string
 	}{
-		{0, 10, "50", "10", "a request costs what it costs"},
-		{0, 0, "", "", "one that costs no more than others says nothing"},
-		{0, 60, "0", "70", "beyond what is left it is a debt"},
-		{0, 1 << 40, "0", "120", "of at most a whole limit"},
+		{0, 10, "50", "10", "a request's cost is deducted"},
+		{0, 0, "", "", "a request of the basic cost sets no headers"},
+		{0, 60, "0", "70", "a cost above the remainder becomes debt"},
+		{0, 1 << 40, "0", "120", "debt is at most one full limit"},
 		{0, 5, "0", "120", "and no more"},
-		{90 * time.Second, 1, "29", "31", "which is paid by waiting"},
+		{90 * time.Second, 1, "29", "31", "debt decreases over time"},
 	} {
 		clock.SetTime(clock.Now().Add(tt.after))
 		header := http.Header{}
 		l.Charge("a", tt.requests, header)
 		if got := header.Get("RateLimit-Remaining"); got != tt.remaining || header.Get("RateLimit-Reset") != tt.reset {
-			t.Errorf("%s: %s left, reset after %s; want %s and %s", tt.reason, got, header.Get("RateLimit-Reset"), tt.remaining, tt.reset)
+			t.Errorf("%s: %s remaining, reset after %s; want %s and %s", tt.reason, got, header.Get("RateLimit-Reset"), tt.remaining, tt.reset)
 		}
 	}
 	l.Charge("a", 60, http.Header{})
 	header := http.Header{}
 	if allowed, wait := l.Allow("a", header); allowed || wait != 32*time.Second || header.Get("Retry-After") != "32" {
-		t.Errorf("who is in debt is let in: %v, %s, %v", allowed, wait, header)
+		t.Errorf("a client in debt was accepted: %v, %s, %v", allowed, wait, header)
 	}
 	(*RateLimiter)(nil).Charge("a", 5, nil)
 	(*RateLimiter)(nil).ChargeSparing("a", 5)
@@ -108,12 +108,12 @@ func TestRequests(t *testing.T) {
 		bytes, parts, whole int
 		want                int
 	}{
-		"nothing":        {"a page of posts", 0, 0, 0, 0},
-		"a usual post":   {"six targets with an image each cost one request", 2_000, 6 + 1, 0, 0},
-		"many targets":   {"ten targets cost one more", 0, 25, 0, 2},
-		"a thread":       {"2,000 files cost the reads", 40_000, 2_001, 0, 200},
-		"a large body":   {"64 KiB cost one more", 200_000, 1, 0, 3},
-		"fresh pictures": {"each is checked in the store", 0, 6, 4, 4},
+		"no targets or bytes": {"a page of posts", 0, 0, 0, 0},
+		"a usual post":        {"six targets with an image each cost one request", 2_000, 6 + 1, 0, 0},
+		"many targets":        {"ten targets cost one extra", 0, 25, 0, 2},
+		"a thread":            {"2,000 files cost the reads", 40_000, 2_001, 0, 200},
+		"a large body":        {"64 KiB cost one extra", 200_000, 1, 0, 3},
+		"fresh pictures":      {"each is checked in the store", 0, 6, 4, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,6 +131,6 @@ func TestRequests(t *testing.T) {
 	none.Parts(1)
 	none.Whole(1)
 	if got := none.Requests(); got != 0 {
-		t.Errorf("where nothing is added up, a request costs %d more", got)
+		t.Errorf("without a running total, a request costs %d extra", got)
 	}
 }

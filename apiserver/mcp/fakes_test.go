@@ -111,7 +111,7 @@ func (w *world) only(t *testing.T) *v1alpha1.Post {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.posts) != 1 {
-		t.Fatalf("there are %d posts", len(w.posts))
+		t.Fatalf("got %d posts", len(w.posts))
 	}
 	for _, post := range w.posts {
 		return post
@@ -300,7 +300,7 @@ func resultOf(t *testing.T, r reply) (structured string, texts []string, isError
 		Error any `json:"error"`
 	}
 	if err := json.Unmarshal([]byte(r.body), &answer); err != nil || answer.Error != nil || r.status != http.StatusOK {
-		t.Fatalf("answered %d %s (%v)", r.status, r.body, err)
+		t.Fatalf("got %d %s (%v)", r.status, r.body, err)
 	}
 	for _, c := range answer.Result.Content {
 		texts = append(texts, c.Text)

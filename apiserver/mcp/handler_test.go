@@ -134,10 +134,10 @@ func TestBadMessages(t *testing.T) {
 				t.Errorf("%s: %d %s, want %d and %q", tc.reason, r.status, r.body, tc.status, tc.says)
 			}
 			if tc.status != 202 && (!json.Valid([]byte(r.body)) || !strings.HasPrefix(r.header.Get("Content-Type"), "application/json") || !strings.Contains(r.body, `"jsonrpc":"2.0"`)) {
-				t.Errorf("%s: answered %q %s", tc.reason, r.header.Get("Content-Type"), r.body)
+				t.Errorf("%s: got %q %s", tc.reason, r.header.Get("Content-Type"), r.body)
 			}
 			if len(w.posts) > 0 {
-				t.Errorf("%s: there is a post", tc.reason)
+				t.Errorf("%s: a post was created", tc.reason)
 			}
 		})
 	}
@@ -170,10 +170,10 @@ func TestRevisions(t *testing.T) {
 			}
 			if capabilities := session.InitializeResult().Capabilities; capabilities.Logging != nil || //nolint:staticcheck // SA1019: the test verifies that it is not offered
 				capabilities.Completions != nil || capabilities.Tools == nil || capabilities.Tools.ListChanged || capabilities.Resources.Subscribe || capabilities.Resources.ListChanged || capabilities.Prompts.ListChanged {
-				t.Errorf("it says that it can %+v", capabilities)
+				t.Errorf("got the capabilities %+v", capabilities)
 			}
 			if !strings.Contains(session.InitializeResult().Instructions, "list_connections") {
-				t.Error("it does not say how to begin")
+				t.Error("the instructions are missing")
 			}
 		})
 	}
@@ -230,7 +230,7 @@ func TestScopes(t *testing.T) {
 				t.Errorf("%d %s %q", r.status, r.body, r.header.Get("WWW-Authenticate"))
 			}
 			if tc.status == 403 && (!strings.Contains(r.body, `{"error":{"code":"INSUFFICIENT_SCOPE"`) || len(w.posts) > 0) {
-				t.Errorf("answered %s, and there are %d posts", r.body, len(w.posts))
+				t.Errorf("got %s and %d posts", r.body, len(w.posts))
 			}
 		})
 	}
@@ -321,7 +321,7 @@ func TestPanic(t *testing.T) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 	if w.info.Err == nil || !strings.Contains(w.info.Err.Error(), "haunted") {
-		t.Errorf("the log learns %v", w.info.Err)
+		t.Errorf("the log contains %v", w.info.Err)
 	}
 }
 
@@ -386,7 +386,7 @@ func TestDescriptionsFit(t *testing.T) {
 	}
 	for name, said := range texts {
 		if len(said) > maxDescription {
-			t.Errorf("%s: %d bytes, which clients cut", name, len(said))
+			t.Errorf("%s: %d bytes, which clients would truncate", name, len(said))
 		}
 		for i := range tools {
 			if strings.Contains(said, tools[i].operation) {
@@ -475,10 +475,10 @@ func FuzzReader(f *testing.F) {
 		out := httptest.NewRecorder()
 		handler.ServeHTTP(out, r)
 		if out.Body.Len() > 0 && !json.Valid(out.Body.Bytes()) {
-			t.Errorf("answered %d %q", out.Code, out.Body)
+			t.Errorf("got %d %q", out.Code, out.Body)
 		}
 		if len(w.posts) > 0 {
-			t.Errorf("a reader has made a post by %q", body)
+			t.Errorf("a caller with read access created a post with %q", body)
 		}
 	})
 }

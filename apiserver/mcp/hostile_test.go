@@ -61,10 +61,10 @@ func TestHostileMessages(t *testing.T) {
 			handler.ServeHTTP(w, r)
 			runtime.ReadMemStats(&after)
 			if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.want) || w.Body.Len() > 16<<10 {
-				t.Errorf("answered %d, %d bytes, %.300s; want %d with %q", w.Code, w.Body.Len(), w.Body, tc.status, tc.want)
+				t.Errorf("got %d, %d bytes, %.300s; want %d with %q", w.Code, w.Body.Len(), w.Body, tc.status, tc.want)
 			}
 			allocated := after.TotalAlloc - before.TotalAlloc
-			t.Logf("%d bytes took %.1f MiB", len(tc.body), float64(allocated)/mib)
+			t.Logf("%d bytes used %.1f MiB", len(tc.body), float64(allocated)/mib)
 			if allocated > maxAllocated {
 				t.Errorf("allocated %d bytes, want at most %d", allocated, maxAllocated)
 			}
@@ -94,7 +94,7 @@ func TestMessagesAreCharged(t *testing.T) {
 			})
 			r := send(t, "POST", address, "key", tc.body)
 			if left := r.header.Get("RateLimit-Remaining"); r.status != tc.status || left != strconv.Itoa(100-tc.cost) {
-				t.Errorf("%s: answered %d %.200s with %s of 100 left; want %d, and %d charged", tc.reason, r.status, r.body, left, tc.status, tc.cost)
+				t.Errorf("%s: got %d %.200s with %s of 100 remaining; want %d, and a cost of %d", tc.reason, r.status, r.body, left, tc.status, tc.cost)
 			}
 		})
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestVersion1IsAsRecorded compares what a client learns of the first version with a recording from before there was a
-// second one, byte for byte. testdata/version1.jsonl has the requests and their responses in turn.
-func TestVersion1IsAsRecorded(t *testing.T) {
+// TestVersion1MatchesRecording compares the tools and responses of version 1 with a recording from before version 2,
+// byte for byte. testdata/version1.jsonl has the requests and their responses in turn.
+func TestVersion1MatchesRecording(t *testing.T) {
 	t.Parallel()
 	recording, err := os.ReadFile("testdata/version1.jsonl")
 	if err != nil {

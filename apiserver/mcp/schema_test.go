@@ -37,7 +37,7 @@ func listed(t *testing.T, w *world) map[string]*toolJSON {
 		} `json:"result"`
 	}
 	if err := json.Unmarshal([]byte(r.body), &answer); err != nil || r.status != 200 {
-		t.Fatalf("answered %d %s", r.status, r.body)
+		t.Fatalf("got %d %s", r.status, r.body)
 	}
 	all := map[string]*toolJSON{}
 	for _, tool := range answer.Result.Tools {
@@ -55,8 +55,8 @@ type toolJSON struct {
 	Annotations  map[string]bool `json:"annotations"`
 }
 
-// TestToolsAreTheOperations lists the tools with a client of an older revision, without initialize.
-func TestToolsAreTheOperations(t *testing.T) {
+// TestToolsMatchOperations lists the tools with a client of an older revision, without initialize.
+func TestToolsMatchOperations(t *testing.T) {
 	t.Parallel()
 	inBoth(t, func(t *testing.T, of *edition, all map[string]*toolJSON) {
 		want := []string{"cancel_post", "create_media_upload_url", "create_post", "get_post", "list_connections", "list_posts"}
@@ -97,11 +97,11 @@ func TestRootsOfSchemas(t *testing.T) {
 				})
 			}
 			if tool.Description == "" || tool.Title == "" {
-				t.Errorf("%s says too little of itself", name)
+				t.Errorf("the description of %s is too short", name)
 			}
 			for field := range asSchema(tool.InputSchema["properties"]) {
 				if text, _ := asSchema(asSchema(tool.InputSchema["properties"])[field])["description"].(string); text == "" {
-					t.Errorf("%s says nothing of its field %s", name, field)
+					t.Errorf("%s lacks a description of its field %s", name, field)
 				}
 			}
 		}
@@ -127,9 +127,9 @@ func everywhere(of schema, visit func(path string, s schema)) {
 	walk("", of)
 }
 
-// TestSchemasAreThoseOfREST compares the schemas, which are derived from the OpenAPI document, with another parser's
+// TestSchemasMatchREST compares the schemas, which are derived from the OpenAPI document, with another parser's
 // view of it: they have the same names, values, limits and required fields.
-func TestSchemasAreThoseOfREST(t *testing.T) {
+func TestSchemasMatchREST(t *testing.T) {
 	t.Parallel()
 	inBoth(t, func(t *testing.T, e *edition, all map[string]*toolJSON) {
 		document, err := openapi3.NewLoader().LoadFromData(e.document())
@@ -187,7 +187,7 @@ func TestSchemasAreThoseOfREST(t *testing.T) {
 					sameSchema(t, of.Name+"."+name, property, asSchema(got[name]))
 				}
 				if len(got) != len(want) {
-					t.Errorf("%s takes %d fields, REST %d", of.Name, len(got), len(want))
+					t.Errorf("%s has %d fields, REST %d", of.Name, len(got), len(want))
 				}
 				slices.SortFunc(needed, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
 				has, _ := of.InputSchema["required"].([]any)
@@ -202,7 +202,7 @@ func TestSchemasAreThoseOfREST(t *testing.T) {
 							sameSchema(t, of.Name+" -> "+name, property.Value, asSchema(answers[name]))
 						}
 						if asSchema(answers["error"])["type"] != "object" || len(answers) != len(body.Properties)+1 {
-							t.Errorf("%s answers %v", of.Name, answers)
+							t.Errorf("%s returns %v", of.Name, answers)
 						}
 					}
 				}
@@ -223,7 +223,7 @@ func sameSchema(t *testing.T, at string, rest *openapi3.Schema, tool schema) {
 	}
 	nullable := rest.Nullable || rest.Type.Includes("null") // in OpenAPI 3.0 and 3.1
 	if either, ok := tool["anyOf"].([]any); ok != nullable {
-		t.Errorf("%s: null is allowed by REST: %t, by the tool: %t", at, nullable, ok)
+		t.Errorf("%s: REST accepts null: %t, the tool: %t", at, nullable, ok)
 	} else if ok {
 		tool = asSchema(either[0])
 	}
@@ -282,7 +282,7 @@ func TestAnnotations(t *testing.T) {
 		"list_connections":        {"it reads", true, true, false, false},
 		"list_posts":              {"it reads", true, true, false, false},
 		"get_post":                {"it reads", true, true, false, false},
-		"create_media_upload_url": {"each call creates another URL, and nothing public", false, false, false, false},
+		"create_media_upload_url": {"each call creates another URL and no public object", false, false, false, false},
 		"create_post":             {"each call creates a post, visible to the public", false, false, false, true},
 		"cancel_post":             {"it is destructive and idempotent", false, true, true, false},
 	} {

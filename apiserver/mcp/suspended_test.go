@@ -29,12 +29,12 @@ func TestSuspended(t *testing.T) {
 		want            string
 	}{
 		"Never":        {reason: "there is no suspension", tool: "list_posts", arguments: `{}`},
-		"Over":         {reason: "the suspension is over", times: over, tool: "list_posts", arguments: `{}`},
+		"Over":         {reason: "the suspension has ended", times: over, tool: "list_posts", arguments: `{}`},
 		"JustAsked":    {"the manager has not recorded the start yet", true, nil, "list_posts", `{}`, false, says + ", by"},
 		"Since":        {"users ask for the duration", true, lasts, "list_posts", `{}`, false, says + " since 2026-12-01T08:00:00Z, by"},
 		"ByTheBrake":   {"the suspension of all teams is only in the status", false, lasts, "list_posts", `{}`, false, says + " since"},
 		"Connections":  {"agents start with list_connections", false, lasts, "list_connections", `{}`, false, says},
-		"Created":      {"the post would be read again and again", false, lasts, "create_post", scheduled, false, says},
+		"Created":      {"the post would be requested repeatedly", false, lasts, "create_post", scheduled, false, says},
 		"Refused":      {"no post exists; only the error is reported", false, lasts, "create_post", `{}`, true, ""},
 		"Read":         {"the post is processing until the end", false, lasts, "get_post", `{"id":"p1"}`, false, says},
 		"ReadUnknown":  {"no such post", false, lasts, "get_post", `{"id":"p2"}`, true, ""},
@@ -50,10 +50,10 @@ func TestSuspended(t *testing.T) {
 			w.posts["p1"] = p1
 			structured, texts, isError := resultOf(t, send(t, "POST", w.serve(t), "key", callTool(tc.tool, tc.arguments)))
 			if isError != tc.isError || strings.Contains(structured, says) {
-				t.Fatalf("%s: answered %s", tc.reason, structured)
+				t.Fatalf("%s: got %s", tc.reason, structured)
 			}
 			if said := strings.Join(texts[1:], "\n"); !strings.HasPrefix(said, tc.want) || tc.want == "" && said != "" {
-				t.Errorf("%s: said %q", tc.reason, said)
+				t.Errorf("%s: got %q", tc.reason, said)
 			}
 		})
 	}

@@ -78,12 +78,12 @@ func TestDocument(t *testing.T) {
 	}
 	w.clock.Step(time.Minute + time.Second)
 	if _, err := w.Read(t.Context(), question(id), ada.Person); err != nil || p.asked.Load() != 2 {
-		t.Errorf("asked %d times, want two: the first is remembered for a minute; %v", p.asked.Load(), err)
+		t.Errorf("sent %d requests, want two because the first is cached for a minute; %v", p.asked.Load(), err)
 	}
 	// The token requests use the same id, and cause no fetch.
 	code := w.allowed(question(id), "read")
 	if got := w.post(TokenPath, redemption(id, code)); got.status != http.StatusOK || p.asked.Load() != 2 {
-		t.Errorf("%d %s, asked %d times", got.status, got.body, p.asked.Load())
+		t.Errorf("%d %s, sent %d requests", got.status, got.body, p.asked.Load())
 	}
 }
 
@@ -124,7 +124,7 @@ func TestThreatDocuments(t *testing.T) {
 			}
 		}
 		if p.asked.Load() != 1 {
-			t.Errorf("%s: asked %d times, although it failed a moment ago", name, p.asked.Load())
+			t.Errorf("%s: sent %d requests, although the last one just failed", name, p.asked.Load())
 		}
 	}
 	// A host that looks like another one is not contacted: the page would present it as the agent's origin.
@@ -161,10 +161,10 @@ func TestThreatSSRF(t *testing.T) {
 		messages[strings.ReplaceAll(shown.Message, id, "ID")] = true
 	}
 	if p.asked.Load() != 0 {
-		t.Error("a server on this machine was asked")
+		t.Error("a loopback server received a request")
 	}
 	if len(messages) != 1 {
-		t.Errorf("the answers tell what there is inside: %v", messages)
+		t.Errorf("the error messages reveal internal addresses: %v", messages)
 	}
 	for _, id := range []string{
 		"http://agent.example/client.json", "file:///etc/passwd", "gopher://agent.example/x", "https://user:password@agent.example/c", "https://agent.example/c#f",
@@ -180,7 +180,7 @@ func TestThreatSSRF(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := open.Read(t.Context(), question("https://10.96.0.1/client.json"), ada.Person); err == nil {
-		t.Error("the cluster is asked")
+		t.Error("a cluster address received a request")
 	}
 }
 
@@ -193,7 +193,7 @@ func TestThreatFetchFlood(t *testing.T) {
 		_, _ = w.Read(t.Context(), question(fmt.Sprintf("%s/client-%d.json", p.URL, i)), ada.Person)
 	}
 	if p.asked.Load() != maxFetches {
-		t.Errorf("asked %d times", p.asked.Load())
+		t.Errorf("sent %d requests", p.asked.Load())
 	}
 	if _, err := w.Read(t.Context(), question(p.URL+"/client-0.json"), ada.Person); err != nil {
 		t.Errorf("one that is remembered: %v", err)

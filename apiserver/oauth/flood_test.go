@@ -33,7 +33,7 @@ func TestThreatRegistrationFlood(t *testing.T) {
 	}
 	body := `{"redirect_uris":["` + loopURI + `"]}`
 	if got := w.send(http.MethodPost, RegisterPath, jsonType, body); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" {
-		t.Errorf("one more: %d %v", got.status, got.header)
+		t.Errorf("a registration above the limit: %d %v", got.status, got.header)
 	}
 	other := func(r *http.Request) { r.RemoteAddr = "203.0.113.9:1234" }
 	if got := w.send(http.MethodPost, RegisterPath, jsonType, body, other); got.status != http.StatusCreated {
@@ -74,10 +74,10 @@ func TestThreatGuessing(t *testing.T) {
 		}
 	}
 	if got := w.post(TokenPath, refreshing(client, guess)); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" {
-		t.Errorf("one more: %d %v", got.status, got.header)
+		t.Errorf("a request above the limit: %d %v", got.status, got.header)
 	}
 	if w.grants.reads != reads {
-		t.Errorf("guesses have asked the Kubernetes API %d times", w.grants.reads-reads)
+		t.Errorf("guessed tokens caused %d requests to the Kubernetes API", w.grants.reads-reads)
 	}
 	if w.only().Revoked() {
 		t.Error("guesses have ended the grant")
@@ -109,7 +109,7 @@ func TestThreatRefreshFlood(t *testing.T) {
 	}
 	w.clock.Step(2 * time.Second)
 	if got = w.post(TokenPath, refreshing(client, last.text("refresh_token"))); got.status != http.StatusOK {
-		t.Errorf("who waits as told: %d %s", got.status, got.body)
+		t.Errorf("after Retry-After: %d %s", got.status, got.body)
 	}
 	// The theft is detected however fast the thief refreshes.
 	if answer := w.post(TokenPath, refreshing(client, first.text("refresh_token"))); answer.text("error") != invalidGrant || !slices.Contains(w.trail.noted, v1alpha1.GrantReuse) {
@@ -154,9 +154,9 @@ func TestThreatCodeFlood(t *testing.T) {
 	}
 }
 
-// TestThreatNeighbours verifies that other clients' requests from the same address do not hide from a client that it
+// TestThreatOtherClients verifies that other clients' requests from the same address do not hide from a client that it
 // has to authorize again.
-func TestThreatNeighbours(t *testing.T) {
+func TestThreatOtherClients(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	client, tokens := w.connected(bridge.ScopeRead)
@@ -188,7 +188,7 @@ func TestThreatTooManyGrants(t *testing.T) {
 		w.allowed(question(client), bridge.ScopeRead)
 	}
 	if got := w.oneMore(ada, client); !strings.Contains(got, "page Agents") {
-		t.Errorf("one more of the person: %q", got)
+		t.Errorf("a grant above the user's limit: %q", got)
 	}
 	w.roles.give(eve.Person.Name, acme, reading...)
 	if got := w.oneMore(eve, client); got != "" {
@@ -198,11 +198,11 @@ func TestThreatTooManyGrants(t *testing.T) {
 		who := session.Session{ID: "another", Person: access.Person{Name: "oidc:" + strconv.Itoa(i/maxGrantsOfPerson)}}
 		w.roles.give(who.Person.Name, acme, reading...)
 		if got := w.oneMore(who, client); got != "" {
-			t.Fatalf("grant %d of others: %s", i, got)
+			t.Fatalf("grant %d of another user: %s", i, got)
 		}
 	}
 	if got := w.oneMore(eve, client); !strings.Contains(got, "The team has too many") {
-		t.Errorf("one more of the team: %q", got)
+		t.Errorf("a grant above the team's limit: %q", got)
 	}
 	// An ended grant makes room.
 	for _, grant := range w.grants.List(acme) {
@@ -218,7 +218,7 @@ func TestThreatTooManyGrants(t *testing.T) {
 	w.clock.Step(unredeemedFor)
 	w.Sweep(t.Context())
 	if n := len(w.grants.List("")); n != 0 {
-		t.Errorf("%d are left", n)
+		t.Errorf("%d grants remain", n)
 	}
 }
 
@@ -252,12 +252,12 @@ func TestThreatAllowAndRevoke(t *testing.T) {
 			_, _ = w.grants.Update(t.Context(), grant, grant)
 		}
 		if n := len(w.grants.List(acme)); n > maxGrantsOfPerson {
-			t.Fatalf("%d are kept after %d", n, i+1)
+			t.Fatalf("%d grants remain after %d", n, i+1)
 		}
 	}
 	for _, grant := range w.grants.List(acme) {
 		if age := w.clock.Now().Sub(grant.CreationTimestamp.Time); age > maxGrantsOfPerson*time.Second {
-			t.Errorf("one is kept that was made %s ago: it is not the oldest that go", age)
+			t.Errorf("a grant from %s ago remains, so an older one was not deleted first", age)
 		}
 	}
 }
@@ -272,17 +272,17 @@ func TestRevokedByPerson(t *testing.T) {
 	w.Sweep(t.Context())
 	noted := w.only()
 	if at := noted.Status.RevokedAt; at == nil || !at.Time.Equal(start) || noted.Status.RevokedReason != "" {
-		t.Errorf("noted is %+v", noted.Status)
+		t.Errorf("got the status %+v", noted.Status)
 	}
 	w.clock.Step(endedRetention - time.Second)
 	w.Sweep(t.Context())
 	if w.only().ResourceVersion != noted.ResourceVersion {
-		t.Error("it is noted twice")
+		t.Error("the use was recorded twice")
 	}
 	w.clock.Step(time.Second)
 	w.Sweep(t.Context())
 	if n := len(w.grants.List("")); n != 0 {
-		t.Errorf("%d are left", n)
+		t.Errorf("%d grants remain", n)
 	}
 }
 
@@ -303,7 +303,7 @@ func TestThreatNoKeys(t *testing.T) {
 		}
 	}
 	if _, err := w.Read(t.Context(), question(client), ada.Person); err == nil {
-		t.Error("a client is known without a key")
+		t.Error("a client was accepted without keys")
 	}
 	// The key is restored, or replaced: a token whose hash is stored is valid in both cases.
 	w.keys.lasting = "another lasting key"

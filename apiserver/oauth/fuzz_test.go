@@ -27,15 +27,15 @@ func FuzzRedirect(f *testing.F) {
 		}
 		u, err := url.Parse(address)
 		if err != nil {
-			t.Fatalf("%q is taken and is no address: %v", address, err)
+			t.Fatalf("%q was accepted, but is not a URL: %v", address, err)
 		}
 		switch {
 		case len(address) > maxRedirect, u.User != nil, u.Fragment != "", strings.ContainsAny(address, " \\<>\"\r\n\t"):
-			t.Errorf("%q is taken", address)
+			t.Errorf("%q was accepted", address)
 		case u.Scheme == secure && (u.Host == "" || !strings.HasPrefix(strings.ToLower(address), "https://"+strings.ToLower(u.Host))):
 			t.Errorf("%q names another host than %q", address, u.Host)
 		case u.Scheme == unsecured && u.Hostname() != "127.0.0.1" && u.Hostname() != "::1" && u.Hostname() != "localhost":
-			t.Errorf("%q sends the answer over the network unsecured", address)
+			t.Errorf("%q sends the response unencrypted", address)
 		case u.Scheme == "javascript", u.Scheme == "data", u.Scheme == "file", u.Scheme == "blob":
 			t.Errorf("%q is code or a file", address)
 		}
@@ -59,14 +59,14 @@ func FuzzClientDocument(f *testing.F) {
 			return
 		}
 		if client.ID != id || !client.Verified || len(client.Redirects) == 0 || len(client.Redirects) > maxRedirects {
-			t.Errorf("taken: %+v", client)
+			t.Errorf("accepted: %+v", client)
 		}
 		if client.URI != "" && !strings.HasPrefix(client.URI, "https://") {
 			t.Errorf("the home page %q would be linked", client.URI)
 		}
 		for _, address := range client.Redirects {
 			if err := checkRedirect(address); err != nil {
-				t.Errorf("%q is taken: %v", address, err)
+				t.Errorf("%q was accepted: %v", address, err)
 			}
 		}
 	})
@@ -94,11 +94,11 @@ func FuzzSigned(f *testing.F) {
 	f.Add("hor_....")
 	f.Fuzz(func(t *testing.T, token string) {
 		if client := s.registered(token); client != nil && token != ours && strings.TrimPrefix(token, registeredPrefix) != strings.TrimPrefix(ours, registeredPrefix) {
-			t.Errorf("%q is taken for a registration of ours: %+v", token, client)
+			t.Errorf("%q was parsed as our registration: %+v", token, client)
 		}
 		said, ok := s.readRefresh(token)
 		if ok && (said.genuine || said.generation < 1 || said.namespace == "" || said.name == "" || len(token) > maxRefresh) {
-			t.Errorf("%q is taken for a token of ours: %+v", token, said)
+			t.Errorf("%q was parsed as our token: %+v", token, said)
 		}
 	})
 }

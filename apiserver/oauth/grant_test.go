@@ -77,9 +77,9 @@ func TestThreatReorderedScopes(t *testing.T) {
 		reason string
 	}{
 		"backwards":           {[]v1alpha1.OAuthScope{"publish", "draft", "read"}, "", "read draft publish", "it is the same set"},
-		"backwards, no posts": {[]v1alpha1.OAuthScope{"publish", "draft", "read"}, "list posts", "", "each scope rests on read"},
-		"backwards, reader":   {[]v1alpha1.OAuthScope{"publish", "draft", "read"}, "update posts", "read", "publish is not lost alone"},
-		"publish alone":       {[]v1alpha1.OAuthScope{"publish"}, "list posts", "", "read is asked for, though the grant does not name it"},
+		"backwards, no posts": {[]v1alpha1.OAuthScope{"publish", "draft", "read"}, "list posts", "", "every scope includes read"},
+		"backwards, reader":   {[]v1alpha1.OAuthScope{"publish", "draft", "read"}, "update posts", "read", "a missing permission also removes draft"},
+		"only publish":        {[]v1alpha1.OAuthScope{"publish"}, "list posts", "", "reading needs read, which the grant lacks"},
 	} {
 		w := newWorld(t)
 		client, tokens := w.connected(bridge.ScopePublish)
@@ -115,7 +115,7 @@ func TestThreatOtherTeam(t *testing.T) {
 	}
 	served = false
 	if w.good(tokens.text("access_token")) || w.post(TokenPath, refreshing(client, tokens.text("refresh_token"))).status == http.StatusOK {
-		t.Error("a team that is not served any more is acted for")
+		t.Error("a token of a team that is no longer served was accepted")
 	}
 }
 
@@ -128,7 +128,7 @@ func TestThreatAudience(t *testing.T) {
 		c.SiteURL, c.Keys, c.Grants, c.Access = "https://other.example", w.keys, w.grants, w.roles
 	})
 	if moved.good(tokens.text("access_token")) {
-		t.Error("another site takes it")
+		t.Error("another site accepted the token")
 	}
 	for audience, want := range map[string]bool{site + "/mcp": true, "https://other.example/mcp": false, "": false} {
 		var content accessContent
@@ -137,7 +137,7 @@ func TestThreatAudience(t *testing.T) {
 		}
 		content.Audience = audience
 		if got := w.good(TokenPrefix + w.keys.Seal(purposeAccess, content, time.Hour)); got != want {
-			t.Errorf("a token of this very server for %q is good: %t, want %t", audience, got, want)
+			t.Errorf("this server's token for %q is valid: %t, want %t", audience, got, want)
 		}
 	}
 	for name, token := range map[string]string{
@@ -151,7 +151,7 @@ func TestThreatAudience(t *testing.T) {
 	}
 	w.clock.Step(accessLife)
 	if w.good(tokens.text("access_token")) {
-		t.Error("it is good for more than an hour")
+		t.Error("the token is valid for more than an hour")
 	}
 }
 
@@ -167,7 +167,7 @@ func TestThreatForgedGrant(t *testing.T) {
 	_ = w.grants.Delete(t.Context(), stored)
 	made, _ := w.grants.Create(t.Context(), forged)
 	if w.good(tokens.text("access_token")) {
-		t.Error("a token of a deleted grant is good for one of the same name")
+		t.Error("a deleted grant's token is valid for a new grant of the same name")
 	}
 	if got := w.post(TokenPath, refreshing(client, tokens.text("refresh_token"))); got.text("error") != invalidGrant {
 		t.Errorf("a refresh token of a deleted grant: %d %s", got.status, got.body)
@@ -210,7 +210,7 @@ func TestThreatRevoked(t *testing.T) {
 		client, tokens := w.connected(bridge.ScopeRead)
 		end(w, client, tokens)
 		if w.good(tokens.text("access_token")) {
-			t.Errorf("%s: the access token is good", name)
+			t.Errorf("%s: the access token is valid", name)
 		}
 		if got := w.post(TokenPath, refreshing(client, tokens.text("refresh_token"))); got.text("error") != invalidGrant {
 			t.Errorf("%s: the refresh token: %d %s", name, got.status, got.body)

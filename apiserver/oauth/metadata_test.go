@@ -56,7 +56,7 @@ func TestProxied(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Proxied = true })
 	got := w.send(http.MethodGet, ServerMetadataPath, "", "")
 	if got.values["client_id_metadata_document_supported"] != false || got.values["registration_endpoint"] == nil {
-		t.Errorf("clients are told %s", got.body)
+		t.Errorf("clients get %s", got.body)
 	}
 	_, err := w.Read(t.Context(), question("https://agent.example/client.json"), ada.Person)
 	if page, ok := errors.AsType[*PageError](err); !ok || !strings.Contains(page.Message, "proxy") {

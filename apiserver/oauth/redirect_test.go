@@ -21,14 +21,14 @@ func TestThreatRedirectAddresses(t *testing.T) {
 		"http://127.0.0.1:6276/oauth/callback":              {true, "a program on this machine"},
 		"http://[::1]:6276/cb":                              {true, "the same by version 6"},
 		"http://localhost/cb":                               {true, "the same by name"},
-		"cursor://anysphere.cursor-retrieval/oauth/cb":      {true, "an application that is known"},
+		"cursor://anysphere.cursor-retrieval/oauth/cb":      {true, "a known application"},
 		"vscode://vscode.github-authentication/did-auth":    {true, "another"},
 		"com.example.agent:/oauth":                          {true, "a domain name backwards"},
 		"http://agent.example/cb":                           {false, "in the clear, to elsewhere"},
-		"http://127.0.0.1.evil.example/cb":                  {false, "it only begins like this machine"},
+		"http://127.0.0.1.evil.example/cb":                  {false, "a prefix of a loopback address"},
 		"http://127.0.0.1:80@evil.example/cb":               {false, "a user name before another host"},
-		"http://localhost.evil.example/":                    {false, "it only begins like this machine"},
-		"http://127.1/cb":                                   {false, "another spelling of this machine, which programs read differently"},
+		"http://localhost.evil.example/":                    {false, "a prefix of localhost"},
+		"http://127.1/cb":                                   {false, "a loopback address in a form that programs parse differently"},
 		"http://0.0.0.0/cb":                                 {false, "every address of the machine"},
 		"https://user@agent.example/cb":                     {false, "a user name"},
 		"https://agent.example/cb#":                         {false, "a fragment, though empty"},
@@ -37,14 +37,14 @@ func TestThreatRedirectAddresses(t *testing.T) {
 		"https:agent.example":                               {false, "no host"},
 		"https:///cb":                                       {false, "no host"},
 		"//agent.example/cb":                                {false, "no scheme"},
-		"/cb":                                               {false, "an address of ours"},
-		"":                                                  {false, "nothing"},
+		"/cb":                                               {false, "a relative URL"},
+		"":                                                  {false, "an empty URL"},
 		"javascript:alert(1)":                               {false, "a script"},
 		"JaVaScRiPt:alert(1)":                               {false, "a script"},
 		"data:text/html,<script>alert(1)</script>":          {false, "a page"},
 		"file:///etc/passwd":                                {false, "a file"},
 		"blob:https://agent.example/1":                      {false, "a page"},
-		"about:blank":                                       {false, "nothing that answers"},
+		"about:blank":                                       {false, "a page without a server"},
 		"mailto:eve@evil.example":                           {false, "no application of an agent"},
 		"ms-word:ofe|u|https://evil.example":                {false, "an application that is no agent"},
 		"unknown://cb":                                      {false, "a scheme that anyone can register"},
@@ -60,11 +60,11 @@ func TestThreatRedirectAddresses(t *testing.T) {
 		"http://localhost%E2%80%8B/cb":                      {false, "only seems to be this machine"},
 		"cursor://%D0%B0nysphere.cursor-retrieval/cb":       {false, "an application is shown by its host too"},
 		"https://claude.ai,evil.example/cb":                 {false, "a comma, as if there were two hosts"},
-		"https://claude.ai;.evil.example/cb":                {false, "a semicolon, which ends a directive of a policy"},
+		"https://claude.ai;.evil.example/cb":                {false, "a semicolon, which ends a policy directive"},
 		"https://claude.ai%2fevil.example/cb":               {false, "a slash, encoded"},
-		"https://xn--clude-3ve.ai/cb":                       {true, "letters of others stand there as what the name server is asked for"},
+		"https://xn--clude-3ve.ai/cb":                       {true, "an internationalized name in ASCII form"},
 		"https://[2001:db8::1]:8443/cb":                     {true, "an address of version 6"},
-		"com.example.agent://oauth_callback":                {true, "an underscore looks like nothing else"},
+		"com.example.agent://oauth_callback":                {true, "an underscore in a scheme is unambiguous"},
 		"https://agent.example/" + strings.Repeat("a", 500): {false, "too long"},
 	} {
 		if err := checkRedirect(address); (err == nil) != tc.good {
@@ -83,14 +83,14 @@ func TestThreatRedirectMatches(t *testing.T) {
 		"https://agent.example/cb":         {true, "letter by letter"},
 		"http://127.0.0.1:1234/callback":   {true, "letter by letter"},
 		"http://127.0.0.1:9/callback":      {true, "an application learns its port when it starts"},
-		"http://127.0.0.1/callback":        {true, "and may take the usual one"},
-		"http://localhost:8/cb?a=b":        {true, "the query is the same"},
+		"http://127.0.0.1/callback":        {true, "a loopback URL may use the default port"},
+		"http://localhost:8/cb?a=b":        {true, "the queries are equal"},
 		"cursor://agent/cb":                {true, "letter by letter"},
 		"https://agent.example/cb/":        {false, "one letter more"},
 		"https://agent.example/cb?x=1":     {false, "a query more"},
 		"https://agent.example:443/cb":     {false, "another spelling"},
 		"https://Agent.example/cb":         {false, "another spelling"},
-		"https://agent.example/cb/../evil": {false, "what it resolves to does not count"},
+		"https://agent.example/cb/../evil": {false, "path segments are not resolved"},
 		"https://agent.example.evil/cb":    {false, "another host"},
 		"https://evil.example/cb":          {false, "another host"},
 		"http://localhost:1234/callback":   {false, "a name can lead elsewhere than the address"},
@@ -166,7 +166,7 @@ func TestThreatErrorRedirect(t *testing.T) {
 		"registered, this machine by TLS": {registered, "https://localhost/cb", false, "the name may belong to a site"},
 		"document, its own site":          {document, "https://agent.example/cb", false, "anyone with a site can serve a document"},
 		"document, another site":          {document, "https://evil.example/cb", false, "the document can name any URL"},
-		"document, a site below":          {document, "https://pages.agent.example/cb", false, "it may belong to others"},
+		"document, a site below":          {document, "https://pages.agent.example/cb", false, "a subdomain may belong to others"},
 		"document, another port":          {document, "https://agent.example:8443/cb", false, "another server"},
 		"document, an application":        {document, "cursor://agent.example/cb", false, "its host is not a site"},
 		"document, this machine":          {document, "http://localhost:8/cb", true, "a program on this machine is not a site"},
@@ -177,16 +177,16 @@ func TestThreatErrorRedirect(t *testing.T) {
 			t.Errorf("%s: %+v, %s", name, refused, tc.reason)
 		}
 		if refused.Host != hostOf(tc.address) || refused.Client != &asked.Client || refused.What() != "no" {
-			t.Errorf("%s: the page is told %+v", name, refused)
+			t.Errorf("%s: the page shows %+v", name, refused)
 		}
 	}
 	// The page does not repeat text from the address.
 	_, err := w.Read(t.Context(), question(w.registerClient(loopURI), set("your account is locked", "a", "b")), ada.Person)
 	if refused, ok := errors.AsType[*Refused](err); !ok || strings.Contains(refused.What(), "locked") {
-		t.Errorf("a made-up parameter that stands there twice: %v", err)
+		t.Errorf("an unknown parameter that is repeated: %v", err)
 	}
 	if _, err = w.Read(t.Context(), question(w.registerClient(loopURI), set("scope", "a", "b")), ada.Person); err == nil || !strings.Contains(err.Error(), "scope") {
-		t.Errorf("a parameter that there is: %v", err)
+		t.Errorf("a known parameter that is repeated: %v", err)
 	}
 }
 

@@ -45,15 +45,15 @@ func TestThreatRefreshTheft(t *testing.T) {
 		}
 		if !tc.ends {
 			if got.text("refresh_token") != now.text("refresh_token") {
-				t.Errorf("%s: there are two tokens of one generation", name)
+				t.Errorf("%s: two tokens of one generation exist", name)
 			}
 			continue
 		}
 		if !slices.Contains(w.trail.noted, v1alpha1.GrantReuse) {
-			t.Errorf("%s: it is not noted", name)
+			t.Errorf("%s: the reuse was not recorded", name)
 		}
 		if again := w.post(TokenPath, refreshing(client, now.text("refresh_token"))); again.text("error") != invalidGrant || w.good(now.text("access_token")) {
-			t.Errorf("%s: the client goes on: %d %s", name, again.status, again.body)
+			t.Errorf("%s: the refresh succeeded: %d %s", name, again.status, again.body)
 		}
 	}
 }
@@ -92,9 +92,9 @@ func TestThreatRefreshOfOthers(t *testing.T) {
 	}
 }
 
-// TestRefreshAtOnce verifies that a client that refreshes concurrently from two places has one token afterwards, and
+// TestConcurrentRefresh verifies that a client that refreshes concurrently from two places has one token afterwards, and
 // keeps its grant.
-func TestRefreshAtOnce(t *testing.T) {
+func TestConcurrentRefresh(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	client, tokens := w.connected(bridge.ScopeRead)
@@ -140,22 +140,22 @@ func TestLives(t *testing.T) {
 	}
 	// The admission policies allow no other deletion.
 	if last := w.grants.removed[0]; last.RevokedAt == nil || last.RevokedReason != v1alpha1.GrantExpired {
-		t.Errorf("when it was removed its status did not say that it was over: %+v", last)
+		t.Errorf("the removed grant's status is not final: %+v", last)
 	}
 }
 
-// TestSeenByNoReplicaYet verifies that for some seconds, a token is valid at a replica that has not seen its grant yet.
-func TestSeenByNoReplicaYet(t *testing.T) {
+// TestGrantUnknownToReplica verifies that for some seconds, a token is valid at a replica that has not seen its grant yet.
+func TestGrantUnknownToReplica(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	_, tokens := w.connected(bridge.ScopeRead)
 	w.grants.forgetful = true
 	if !w.good(tokens.text("access_token")) {
-		t.Error("it is not good at once")
+		t.Error("a new token is invalid")
 	}
 	w.clock.Step(fresh)
 	if w.good(tokens.text("access_token")) {
-		t.Error("a grant that is not in memory is good for ever")
+		t.Error("a token without a grant in memory remains valid")
 	}
 }
 
@@ -172,13 +172,13 @@ func TestReplicaStarts(t *testing.T) {
 		t.Errorf("a token that cannot be read yet: %v", err)
 	}
 	if got := w.post(RevokePath, url.Values{"token": {tokens.text("access_token")}}); got.status != http.StatusServiceUnavailable {
-		t.Errorf("a token that cannot be read yet is not revoked, and that is answered with %d %s", got.status, got.body)
+		t.Errorf("an unverifiable token was revoked, or the response is %d %s", got.status, got.body)
 	}
 	w.keys.missing = false
 	w.grants.forgetful, w.grants.starting = true, true
 	for range maxReads {
 		if !w.good(tokens.text("access_token")) {
-			t.Fatal("a good token is refused")
+			t.Fatal("a valid token was rejected")
 		}
 	}
 	reads := w.grants.reads
@@ -197,7 +197,7 @@ func TestReplicaStarts(t *testing.T) {
 	w.clock.Step(time.Minute)
 	_ = w.grants.Delete(t.Context(), w.only())
 	if w.good(tokens.text("access_token")) {
-		t.Error("a token whose grant is gone is good")
+		t.Error("a token of a deleted grant is valid")
 	}
 	w.grants.forgetful, w.grants.starting = false, false
 	if got := w.post(TokenPath, form); got.text("error") != invalidGrant {

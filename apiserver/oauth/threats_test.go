@@ -66,21 +66,21 @@ func TestThreatCodeReplay(t *testing.T) {
 	code := w.allowed(question(client), bridge.ScopePublish)
 	first := w.post(TokenPath, redemption(client, code))
 	if !w.good(first.text("access_token")) {
-		t.Fatal("the first use is good")
+		t.Fatal("the first exchange failed")
 	}
 	// Without the verifier a second use reveals nothing, and ends nothing.
 	w.post(TokenPath, redemption(client, code, set("code_verifier", verifier+"x")))
 	if !w.good(first.text("access_token")) {
-		t.Error("a stranger with the code alone can end the grant")
+		t.Error("a code without its verifier can revoke the grant")
 	}
 	if got := w.post(TokenPath, redemption(client, code)); got.text("error") != invalidGrant {
 		t.Errorf("the second use: %d %s", got.status, got.body)
 	}
 	if w.good(first.text("access_token")) || w.post(TokenPath, refreshing(client, first.text("refresh_token"))).status == http.StatusOK {
-		t.Error("what the first use brought is still good")
+		t.Error("the first exchange's token is still valid")
 	}
 	if w.only().Status.RevokedReason != v1alpha1.GrantReplay || !slices.Contains(w.trail.noted, v1alpha1.GrantReplay) {
-		t.Errorf("it is not noted: %q", w.trail.noted)
+		t.Errorf("the reuse was not logged: %q", w.trail.noted)
 	}
 	if got := w.post(TokenPath, redemption(client, code)); got.text("error") != invalidGrant {
 		t.Errorf("the third use: %d %s", got.status, got.body)
@@ -102,7 +102,7 @@ func TestThreatCodeOfDeletedGrant(t *testing.T) {
 	// A grant of the same name that was created by hand is a different grant.
 	_, _ = w.grants.Create(t.Context(), grant)
 	if got := w.post(TokenPath, redemption(client, code)); got.text("error") != invalidGrant {
-		t.Errorf("after one of its name was made: %d %s", got.status, got.body)
+		t.Errorf("after a new grant of the same name: %d %s", got.status, got.body)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestThreatDowngrade(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, refused.Location, tc.want)
 		}
 		if state := tc.query["state"]; len(state) == 1 && len(state[0]) <= maxState && got.Get("state") != state[0] {
-			t.Errorf("%s: the state does not come back: %s", name, refused.Location)
+			t.Errorf("%s: the redirect lacks the state: %s", name, refused.Location)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func TestThreatFixation(t *testing.T) {
 	}
 	w.clock.Step(consentLife)
 	if _, err := w.Decide(t.Context(), ada, Decision{Sealed: sealed, Allow: true, Most: bridge.ScopeRead}); err == nil {
-		t.Error("a page that was open for too long is taken")
+		t.Error("an expired consent page was accepted")
 	}
 }
 
@@ -312,7 +312,7 @@ func TestThreatHostileBodies(t *testing.T) { //nolint:paralleltest // it measure
 		{"different parameters", "each has its own name", TokenPath, form, manyParameters(maxTokenForm)},
 		{"a form of a mebibyte", "it is not read completely", TokenPath, form, "code=" + strings.Repeat("a", 1<<20)},
 		{"a code as long as the form", "it is parsed and verified", TokenPath, form, "grant_type=authorization_code&code=" + strings.Repeat("a.", maxTokenForm/2-50)},
-		{"a token as long as the form", "the same holds for revocation", RevokePath, form, "token=" + strings.Repeat("a.", maxTokenForm/2-50)},
+		{"a token as long as the form", "revocation parses and verifies it", RevokePath, form, "token=" + strings.Repeat("a.", maxTokenForm/2-50)},
 		{"percent signs", "each is an escape or an error", TokenPath, form, "code=" + strings.Repeat("%25", maxTokenForm/3-10)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

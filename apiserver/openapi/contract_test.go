@@ -101,14 +101,14 @@ func TestSchemas(t *testing.T) {
 		}
 		for field := range schema.Properties {
 			if _, ok := fields[field]; !ok {
-				t.Errorf("%s has the field %s, which the contract does not know", name, field)
+				t.Errorf("%s has the field %s, which is not in the contract", name, field)
 			}
 		}
 	}
 	for _, name := range c.Prose {
 		schema, field, _ := strings.Cut(name, ".")
 		if description := schemaOf(t, document, schema).Properties[field].Value.Description; !strings.Contains(description, "Omitted, it is") {
-			t.Errorf("%s does not say what leaving it out means: %q", name, description)
+			t.Errorf("%s does not describe its default: %q", name, description)
 		}
 	}
 }
@@ -194,7 +194,7 @@ func TestOperations(t *testing.T) {
 			}
 			slices.Sort(codes)
 			if !slices.Equal(codes, want.Codes) {
-				t.Errorf("%s answers %v beside what is added, the contract has %v", op.OperationID, codes, want.Codes)
+				t.Errorf("%s returns %v besides additions, the contract has %v", op.OperationID, codes, want.Codes)
 			}
 			parameters := map[string]string{}
 			for _, p := range slices.Concat(item.Parameters, op.Parameters) {
@@ -208,7 +208,7 @@ func TestOperations(t *testing.T) {
 			}
 			delete(parameters, "Idempotency-Key") // an extension
 			if len(parameters) > 0 {
-				t.Errorf("%s has parameters that the contract does not know: %v", op.OperationID, parameters)
+				t.Errorf("%s has parameters that are not in the contract: %v", op.OperationID, parameters)
 			}
 		}
 	}

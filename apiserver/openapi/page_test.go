@@ -65,8 +65,8 @@ func text(n *html.Node) string {
 	return b.String()
 }
 
-// TestPageIsWhole verifies that the page has the whole document.
-func TestPageIsWhole(t *testing.T) {
+// TestPageIsComplete verifies that the page has the whole document.
+func TestPageIsComplete(t *testing.T) {
 	t.Parallel()
 	eachVersion(t, func(t *testing.T, v *described) {
 		ids, all := map[string]int{}, text(v.root)
@@ -132,9 +132,9 @@ func TestPageIsWhole(t *testing.T) {
 	})
 }
 
-// TestPageStandsAlone verifies that the page loads nothing from other sites, runs no script, and has no broken links of
+// TestPageIsSelfContained verifies that the page loads nothing from other sites, runs no script, and has no broken links of
 // its own.
-func TestPageStandsAlone(t *testing.T) {
+func TestPageIsSelfContained(t *testing.T) {
 	t.Parallel()
 	eachVersion(t, func(t *testing.T, v *described) {
 		ids := map[string]bool{}
@@ -160,15 +160,15 @@ func TestPageStandsAlone(t *testing.T) {
 			case "a":
 				target, inside := strings.CutPrefix(attribute(n, "href"), "#")
 				if inside && !ids[target] {
-					t.Errorf("a link leads to %s, which there is not", target)
+					t.Errorf("a broken link to %s", target)
 				}
 			}
 			if attribute(n, "style") != "" || strings.HasPrefix(attribute(n, "href"), "javascript:") {
-				t.Errorf("%s has what the policy forbids", n.Data)
+				t.Errorf("the policy forbids %s", n.Data)
 			}
 		}
 		if len(styles) != 1 || strings.Contains(styles[0], "@import") || strings.Contains(styles[0], "url(") {
-			t.Fatalf("got %d styles, want one that loads nothing", len(styles))
+			t.Fatalf("got %d style elements, want one without imports", len(styles))
 		}
 		hash := sha256.Sum256([]byte(styles[0]))
 		if want := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"; !strings.Contains(v.page.Policy, want) {
@@ -205,9 +205,9 @@ func TestExamplesCanBeCopied(t *testing.T) {
 	})
 }
 
-// TestMarkdownSaysTheSame verifies that the Markdown page has all the content of the HTML page: each operation, field,
+// TestMarkdownMatchesPage verifies that the Markdown page has all the content of the HTML page: each operation, field,
 // limit, error and command.
-func TestMarkdownSaysTheSame(t *testing.T) {
+func TestMarkdownMatchesPage(t *testing.T) {
 	t.Parallel()
 	eachVersion(t, func(t *testing.T, v *described) {
 		// Both are compared without markup.
@@ -253,13 +253,13 @@ func TestLLMs(t *testing.T) {
 	}
 	head, lists, _ := strings.Cut(text, "\n## ")
 	if !strings.HasPrefix(head, "# Herald\n\n> ") || strings.Count(text, "\n# ") != 0 {
-		t.Errorf("it does not begin with one heading and a quotation:\n%s", head)
+		t.Errorf("the page does not start with a heading and a quotation:\n%s", head)
 	}
 	for section := range strings.SplitSeq(lists, "\n## ") {
 		_, list, _ := strings.Cut(section, "\n\n")
 		for line := range strings.Lines(strings.TrimSpace(list)) {
 			if !link.MatchString(strings.TrimSuffix(line, "\n")) {
-				t.Errorf("this is no link with words about it: %s", line)
+				t.Errorf("not a link with a description: %s", line)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func TestVersion2ContainsVersion1(t *testing.T) {
 	}
 	for name, schema := range before.Components.Schemas {
 		if other := now.Components.Schemas[name]; other == nil {
-			t.Errorf("there is no schema %s", name)
+			t.Errorf("schema %s is missing", name)
 		} else {
 			contains(t, name, other.Value, schema.Value)
 		}
@@ -38,7 +38,7 @@ func TestVersion2ContainsVersion1(t *testing.T) {
 		for method, operation := range item.Operations() {
 			other := now.Paths.Value(path).Operations()[method]
 			if other == nil {
-				t.Errorf("there is no %s %s", method, path)
+				t.Errorf("%s %s is missing", method, path)
 				continue
 			}
 			for _, p := range operation.Parameters {
@@ -48,7 +48,7 @@ func TestVersion2ContainsVersion1(t *testing.T) {
 			}
 			for status := range operation.Responses.Map() {
 				if other.Responses.Value(status) == nil {
-					t.Errorf("%s does not answer %s", other.OperationID, status)
+					t.Errorf("%s lacks the response %s", other.OperationID, status)
 				}
 			}
 		}

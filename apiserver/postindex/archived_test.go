@@ -186,7 +186,7 @@ func (b *both) complete(t *rapid.T, try func(rows map[lists.ID][]*lists.Row) pos
 		}
 		b.index.SetSealed(team, missing.View, found)
 	}
-	t.Fatal("there is no end to what is missing")
+	t.Fatal("the list of missing posts has no end")
 }
 
 // want returns every post once: from the cluster, as it left the cluster, or from the archive.

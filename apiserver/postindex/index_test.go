@@ -62,7 +62,7 @@ func all(x *postindex.Index) []string {
 	return ids(page)
 }
 
-// told is one thing that an index is told.
+// told is an update of an index.
 type told func(x *postindex.Index)
 
 func upsert(version uint64, s postindex.Summary) told {
@@ -204,7 +204,7 @@ func TestListPages(t *testing.T) {
 		"First":          {"the newest posts come first", postindex.Query{Page: 1, Limit: 2}, []string{"p4", "p3"}, 5},
 		"Beyond":         {"a page beyond the last is empty but contains the total", postindex.Query{Page: 4, Limit: 2}, []string{}, 5},
 		"FarBeyond":      {"a page number near the maximum integer must not overflow", postindex.Query{Page: math.MaxInt, Limit: 100}, []string{}, 5},
-		"FarAndFiltered": {"nor with a filter", postindex.Query{Status: v1alpha1.PhaseScheduled, Page: math.MaxInt, Limit: 100}, []string{}, 5},
+		"FarAndFiltered": {"a filter must not overflow either", postindex.Query{Status: v1alpha1.PhaseScheduled, Page: math.MaxInt, Limit: 100}, []string{}, 5},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -223,9 +223,9 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-// TestReadersSeeWholeLists reads while a watch, our own writes and a relist change the lists. Each read is consistent:
+// TestListsAreConsistent reads while a watch, our own writes and a relist change the lists. Each read is consistent:
 // it is sorted, and its length equals its total.
-func TestReadersSeeWholeLists(t *testing.T) {
+func TestListsAreConsistent(t *testing.T) {
 	t.Parallel()
 	const posts = 200
 	x := postindex.New()

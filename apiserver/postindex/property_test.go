@@ -114,7 +114,7 @@ func (s *store) put(t *rapid.T) {
 func (s *store) remove(t *rapid.T) {
 	p := drawPost(t)
 	if _, ok := s.latest(p); !ok {
-		t.Skip("there is no such post")
+		t.Skip("the post does not exist")
 	}
 	s.version++
 	s.write(event{post: p, version: s.version})
@@ -123,7 +123,7 @@ func (s *store) remove(t *rapid.T) {
 // answer applies the response to one of our own writes; they arrive in any order.
 func (s *store) answer(t *rapid.T) {
 	if len(s.answers) == 0 {
-		t.Skip("nothing is on its way")
+		t.Skip("no response is pending")
 	}
 	i := rapid.IntRange(0, len(s.answers)-1).Draw(t, "answer")
 	e := s.answers[i]
@@ -136,7 +136,7 @@ func (s *store) answer(t *rapid.T) {
 
 func (s *store) deliverEvents(t *rapid.T) {
 	if len(s.watch) == 0 || s.relist != nil || s.relists {
-		t.Skip("the watch has nothing to tell")
+		t.Skip("no event is pending")
 	}
 	for range rapid.IntRange(1, len(s.watch)).Draw(t, "events") {
 		e := s.watch[0]
@@ -155,7 +155,7 @@ func (s *store) deliverEvents(t *rapid.T) {
 // bookmark reports the progress of the watch: to just before its next event.
 func (s *store) bookmark(t *rapid.T) {
 	if s.relist != nil || s.relists {
-		t.Skip("there is no watch")
+		t.Skip("there is no open watch")
 	}
 	s.seen = s.version
 	if len(s.watch) > 0 {
@@ -179,7 +179,7 @@ func (s *store) beginRelist(t *rapid.T) {
 
 func (s *store) nextPage(t *rapid.T) {
 	if s.relist == nil {
-		t.Skip("no list comes in")
+		t.Skip("no list is in progress")
 	}
 	n := rapid.IntRange(0, len(s.pages)).Draw(t, "posts")
 	for _, e := range s.pages[:n] {
@@ -212,7 +212,7 @@ func (s *store) save(*rapid.T) {
 // before as many versions are written again as were lost.
 func (s *store) restore(t *rapid.T) {
 	if s.backup == nil || s.saved >= s.seen {
-		t.Skip("there is no backup that is old enough")
+		t.Skip("no backup is old enough")
 	}
 	s.history, s.version = s.backup, s.saved
 	s.backup, s.watch, s.answers, s.relist, s.pages = nil, nil, nil, nil, nil
@@ -251,14 +251,14 @@ func (s *store) settle(t *rapid.T) {
 		ofTeam := slices.DeleteFunc(slices.Clone(want), func(e event) bool { return e.namespace != team })
 		whole, total := s.index.List(team, postindex.Query{Page: 1, Limit: 1000})
 		if all := sorted(ofTeam, postindex.Query{}); !slices.EqualFunc(all, whole, same) || total != len(ofTeam) {
-			t.Fatalf("all was told to the index of %s, and it lists %d of %d posts; -want +got:\n%s", team, total, len(ofTeam), gocmp.Diff(all, whole))
+			t.Fatalf("the index of %s received all events and lists %d of %d posts; -want +got:\n%s", team, total, len(ofTeam), gocmp.Diff(all, whole))
 		}
 	}
 	if s.index.Len() != len(want) {
 		t.Fatalf("Len() = %d, want %d", s.index.Len(), len(want))
 	}
 	if held := s.index.Kinds(); held != len(kinds) {
-		t.Fatalf("the index holds %d kinds of posts, there are %d", held, len(kinds))
+		t.Fatalf("the index has %d kinds of posts, want %d", held, len(kinds))
 	}
 }
 
@@ -373,7 +373,7 @@ func (s *store) checkNothingTakenBack(t *rapid.T, team string, shown []event) {
 			}
 		}
 		if !slices.Contains(possible, is[p.id]) {
-			t.Fatalf("%s/%s was told up to version %d and is shown as of version %q; possible are %q", team, p.id, s.told[p], is[p.id], possible)
+			t.Fatalf("%s/%s is known in version %d and shown in version %q; possible are %q", team, p.id, s.told[p], is[p.id], possible)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func TestConditions(t *testing.T) {
 		of     postindex.Conditions
 		want   string
 	}{
-		"Word":       {"a word of the text matches", postindex.Conditions{Words: []string{"numbers"}}, "agent"},
+		"Word":       {"words of the text match", postindex.Conditions{Words: []string{"numbers"}}, "agent"},
 		"PartOfWord": {"a part of a word matches", postindex.Conditions{Words: []string{"launch"}}, "relaunch launch"},
 		"AllWords":   {"all words have to match, in any order", postindex.Conditions{Words: []string{"new", "launch"}}, "launch"},
 		"TwoTexts":   {"words do not match across posts", postindex.Conditions{Words: []string{"week", "launch"}}, ""},
@@ -134,7 +134,7 @@ func TestConditions(t *testing.T) {
 		"OtherName":  {"the account's whole name has to match", postindex.Conditions{Account: "our"}, ""},
 		"Author":     {"the author also matches through an agent", postindex.Conditions{Author: "ada"}, "agent launch"},
 		"Agent":      {"the agent has to match", postindex.Conditions{Agent: "Claude"}, "agent"},
-		"Together":   {"all conditions hold", postindex.Conditions{Author: "ada", Account: "our-x", Words: []string{"site"}}, "launch"},
+		"Together":   {"all conditions apply", postindex.Conditions{Author: "ada", Account: "our-x", Words: []string{"site"}}, "launch"},
 		"Nobody":     {"an author without posts", postindex.Conditions{Author: "tom"}, ""},
 	} {
 		found, _ := x.Find(team, &postindex.Search{Conditions: tc.of, Limit: 10}, nil)
@@ -211,7 +211,7 @@ func TestCountsOfAList(t *testing.T) {
 			}
 		}
 		if got := x.Counts(team); got.All() != len(list) || got.AllUndecided() > got.All() {
-			t.Fatalf("the counts make %d posts, %d of them asked about, and there are %d", got.All(), got.AllUndecided(), len(list))
+			t.Fatalf("the counts are %d posts, %d undecided; the list has %d", got.All(), got.AllUndecided(), len(list))
 		}
 		if diff := gocmp.Diff(counts, x.Counts(team)); diff != "" {
 			t.Fatalf("counts -want +got:\n%s", diff)

@@ -46,10 +46,10 @@ func TestTally(t *testing.T) {
 	x.Delete("a", "q", 7)
 	expect("until it is deleted", postindex.Tally{Posts: 1, Bytes: 100})
 	if _, known := x.Tally("a", []string{"q", "p"}); !slices.Equal(known, []bool{false, true}) {
-		t.Errorf("knows of q and p: %v", known)
+		t.Errorf("the tally includes q and p: %v", known)
 	}
 	if _, known := x.Tally("nobody", []string{"p"}); !slices.Equal(known, []bool{false}) {
-		t.Errorf("knows of a post of nobody: %v", known)
+		t.Errorf("the tally includes an unknown post: %v", known)
 	}
 }
 

@@ -174,10 +174,10 @@ func TestCheck(t *testing.T) {
 					t.Errorf("%s: got %+v, want %+v", tc.reason, got, tc.want)
 				}
 				if took := time.Since(start); took != tc.took {
-					t.Errorf("%s: took %s, want %s", tc.reason, took, tc.took)
+					t.Errorf("%s: waited %s, want %s", tc.reason, took, tc.took)
 				}
 				if len(w.requests) != tc.asked {
-					t.Errorf("%s: asked %d times, want %d", tc.reason, len(w.requests), tc.asked)
+					t.Errorf("%s: sent %d probes, want %d", tc.reason, len(w.requests), tc.asked)
 				}
 			})
 		})
@@ -216,11 +216,11 @@ func TestCheckTogether(t *testing.T) {
 		}
 		wg.Wait()
 		if len(w.requests) != 1 {
-			t.Errorf("asked %d times for those who came together, want 1", len(w.requests))
+			t.Errorf("sent %d probes for concurrent requests, want 1", len(w.requests))
 		}
 		checker.Check(t.Context(), w.Get("n", "c"))
 		if len(w.requests) != 2 {
-			t.Errorf("asked %d times in all, want 2: a bad answer is not reused", len(w.requests))
+			t.Errorf("sent %d probes in total, want 2: a failed check is not reused", len(w.requests))
 		}
 	})
 }

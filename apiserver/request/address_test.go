@@ -33,7 +33,7 @@ func TestClient(t *testing.T) {
 		"spoofed proxy":  {"a trusted address in the client's entry has no effect", inFront, "10.0.0.1:4711", []string{"192.0.2.1, 10.0.0.1, 203.0.113.7, 10.2.2.2"}, "203.0.113.7"},
 		"not an address": {"entries before it cannot be trusted", inFront, "10.0.0.1:4711", []string{"192.0.2.1, unknown, 10.2.2.2"}, "10.2.2.2"},
 		"nothing":        {"the proxy does not report a client", inFront, "10.0.0.1:4711", nil, "10.0.0.1"},
-		"empty":          {"nor here", inFront, "10.0.0.1:4711", []string{"", " , "}, "10.0.0.1"},
+		"empty":          {"an empty header contains no client", inFront, "10.0.0.1:4711", []string{"", " , "}, "10.0.0.1"},
 		"with a port":    {"some proxies add the port", inFront, "10.0.0.1:4711", []string{"203.0.113.7:9000"}, "203.0.113.7"},
 		"version 6":      {"brackets and port are optional", inFront, "[fd00::1]:4711", []string{"[2001:db8::1]:9000"}, "2001:db8::1"},
 		"mapped":         {"a dual-stack socket maps addresses", inFront, "[::ffff:10.0.0.1]:4711", []string{"[2001:db8::1]"}, "2001:db8::1"},
@@ -103,21 +103,21 @@ func FuzzClient(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, first, second string) {
 		if got := client(stranger, first, second).String(); got != stranger {
-			t.Errorf("a stranger that says %q, %q is counted as %s", first, second, got)
+			t.Errorf("an untrusted client with %q, %q counts as %s", first, second, got)
 		}
 		for _, lines := range [][]string{
 			{first, second + ", " + seen}, {first, second, seen}, {first, second + "," + seen + ", " + farther}, {first, second + ", " + seen, farther},
 		} {
 			if got := client(proxy, lines...).String(); got != seen {
-				t.Errorf("a proxy saw %s, and %q is counted as %s", seen, lines, got)
+				t.Errorf("a proxy forwarded %s, but %q counts as %s", seen, lines, got)
 			}
 		}
 		got := client(proxy, first, second)
 		switch {
 		case !got.IsValid() || got.Zone() != "" || got.Is4In6():
-			t.Errorf("%q, %q is counted as %q: one visitor could have several", first, second, got)
+			t.Errorf("%q, %q counts as %q: one client could have several addresses", first, second, got)
 		case got.String() != proxy && !stands(got, first+","+second):
-			t.Errorf("%q, %q is counted as %s, which nobody said", first, second, got)
+			t.Errorf("%q, %q counts as %s, which is in neither header", first, second, got)
 		}
 	})
 }

@@ -301,7 +301,7 @@ func (c *call) parseKey(keys []string) {
 }
 
 // isJSON reports whether every Content-Type header is JSON, because proxies may evaluate any of them. A patch may also
-// call itself what it is (RFC 7396).
+// have the type of RFC 7396.
 func isJSON(r *http.Request) bool {
 	lines := r.Header.Values("Content-Type")
 	for _, line := range lines {

@@ -48,13 +48,13 @@ func TestSilentKubernetesAPI(t *testing.T) {
 		start := time.Now()
 		handler.ServeHTTP(w, r)
 		if took := time.Since(start); took != answerWithin {
-			t.Errorf("answered after %s, want %s", took, answerWithin)
+			t.Errorf("responded after %s, want %s", took, answerWithin)
 		}
 		if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "INTERNAL_ERROR") {
-			t.Errorf("answered %d %s", w.Code, w.Body)
+			t.Errorf("got %d %s", w.Code, w.Body)
 		}
 		if info.Err == nil || info.Operation != "getPost" {
-			t.Errorf("the log learns %+v", info)
+			t.Errorf("the log contains %+v", info)
 		}
 	})
 }
@@ -69,7 +69,7 @@ func TestStatusOf(t *testing.T) {
 		bridge.CodeRateLimited: 429, bridge.CodeInternal: 500, "NEW": 500,
 	} {
 		if got := StatusOf(code); got != want {
-			t.Errorf("%s is answered with %d, want %d", code, got, want)
+			t.Errorf("%s returns %d, want %d", code, got, want)
 		}
 	}
 }

@@ -156,7 +156,7 @@ func TestHostilePosts(t *testing.T) {
 		"arrays":                        {full(`{"x":[`, `[]`, `]}`), tooMany},
 		"objects":                       {full(`{"x":[`, `{}`, `]}`), tooMany},
 		"names":                         {full(`{"x":[`, names(), `]}`), "category: is missing"},
-		"names, all else":               {full(`{"x":[`, `{"a":0,"b":0,"c":0,"d":0}`, `]}`), tooMany},
+		"names with other values":       {full(`{"x":[`, `{"a":0,"b":0,"c":0,"d":0}`, `]}`), tooMany},
 		"nearly all":                    {full(targets, `{"connection_id":1,"caption":1,"x":"`+strings.Repeat("a", 220)+`"}`, `]}`), "targets: must have at most 100 items"},
 		"depth":                         {strings.Repeat("[", maxBody), "the body is nested deeper than 64 levels"},
 		"escapes":                       {full(`{"x":["`, strings.Repeat(`\u00e4`, 100), `"]}`), "category: is missing"},
@@ -205,10 +205,10 @@ func TestHostilePosts(t *testing.T) {
 			handler.ServeHTTP(w, r)
 			runtime.ReadMemStats(&after)
 			if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), tc.want) || w.Body.Len() > 16<<10 {
-				t.Errorf("answered %d %.600s, want %q", w.Code, w.Body, tc.want)
+				t.Errorf("got %d %.600s, want %q", w.Code, w.Body, tc.want)
 			}
 			allocated := after.TotalAlloc - before.TotalAlloc
-			t.Logf("%d bytes took %.1f MiB", len(tc.body), float64(allocated)/(1<<20))
+			t.Logf("%d bytes used %.1f MiB", len(tc.body), float64(allocated)/(1<<20))
 			if allocated > slack*maxAllocated {
 				t.Errorf("allocated %d bytes, want at most %d", allocated, maxAllocated)
 			}
@@ -232,8 +232,8 @@ func (s *stuck) Read([]byte) (int, error) {
 	return 0, errors.New("the client left")
 }
 
-// TestManyBodiesAtOnce verifies how many bodies of 1 MiB are read concurrently: any more are rejected unread.
-func TestManyBodiesAtOnce(t *testing.T) {
+// TestConcurrentBodies verifies how many bodies of 1 MiB are read concurrently: others are rejected unread.
+func TestConcurrentBodies(t *testing.T) {
 	t.Parallel()
 	const sent, most = 64, 2
 	gate := limits.NewBodyLimiter(limits.MaxBodyBytes)
@@ -251,27 +251,27 @@ func TestManyBodiesAtOnce(t *testing.T) {
 	for range sent - most {
 		w := <-answers
 		if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), "RATE_LIMITED") {
-			t.Errorf("answered %d %s", w.Code, w.Body)
+			t.Errorf("got %d %s", w.Code, w.Body)
 		}
 	}
 	for range most {
 		<-reading // admitted requests arrive here in any order
 	}
 	if n := len(reading); n != 0 {
-		t.Errorf("%d bodies more than %d are read at once", n, most)
+		t.Errorf("%d bodies more than the allowed %d are read concurrently", n, most)
 	}
 	small := httptest.NewRecorder()
 	body := `{"category":"text","targets":[{"connection_id":"x-1","caption":"hi"}],"draft":true}`
 	request := post(t.Context(), strings.NewReader(body), len(body))
 	handler.ServeHTTP(small, request)
 	if small.Code != http.StatusTooManyRequests {
-		t.Errorf("the team has taken its share, and another post is answered %d %s", small.Code, small.Body)
+		t.Errorf("the team's share is used up, but another post returned %d %s", small.Code, small.Body)
 	}
 	close(let)
 	group.Wait()
 	after := httptest.NewRecorder()
 	handler.ServeHTTP(after, post(t.Context(), strings.NewReader(body), len(body)))
 	if after.Code != http.StatusCreated {
-		t.Errorf("answered %d %s, once there is room", after.Code, after.Body)
+		t.Errorf("got %d %s after memory was released", after.Code, after.Body)
 	}
 }

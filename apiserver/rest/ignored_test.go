@@ -57,7 +57,7 @@ func TestIgnored(t *testing.T) {
 			w := httptest.NewRecorder()
 			handler.ServeHTTP(w, r)
 			if got := w.Header().Get(IgnoredHeader); w.Code != tc.status || got != tc.want {
-				t.Errorf("%s: answered %d %s and ignored %q, want %d and %q", tc.reason, w.Code, w.Body, got, tc.status, tc.want)
+				t.Errorf("%s: got %d %s and ignored %q, want %d and %q", tc.reason, w.Code, w.Body, got, tc.status, tc.want)
 			}
 		})
 	}

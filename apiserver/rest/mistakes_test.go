@@ -92,7 +92,7 @@ func TestAllMistakes(t *testing.T) {
 			answer := strings.ReplaceAll(w.Body.String(), `\"`, `"`)
 			for _, want := range tc.want {
 				if !strings.Contains(answer, want) {
-					t.Errorf("%s: answered %d %s, which does not hold %q", tc.reason, w.Code, answer, want)
+					t.Errorf("%s: got %d %s, which lacks %q", tc.reason, w.Code, answer, want)
 				}
 			}
 			named := 0
@@ -100,7 +100,7 @@ func TestAllMistakes(t *testing.T) {
 				named += strings.Count(answer, path)
 			}
 			if w.Code != http.StatusBadRequest || !strings.Contains(answer, string(bridge.CodeValidation)) || named != len(tc.want) {
-				t.Errorf("%s: answered %d %s, want %d mistakes", tc.reason, w.Code, answer, len(tc.want))
+				t.Errorf("%s: got %d %s, want %d problems", tc.reason, w.Code, answer, len(tc.want))
 			}
 		})
 	}
@@ -125,7 +125,7 @@ func TestRepeatedHeaders(t *testing.T) {
 		"TwoEqualKeys":   {"a single-valued header has one line", http.Header{KeyHeader: {"a", "a"}}, 400, "Idempotency-Key: appears 2 times in the request"},
 		"EmptyBesideOne": {"an empty line is a line", http.Header{KeyHeader: {"", "a"}}, 400, "Idempotency-Key: appears 2 times in the request"},
 		"EmptyKey":       {"an empty key is invalid", http.Header{KeyHeader: {""}}, 400, "must have 1 to 255 characters"},
-		"TwoTypes":       {"both are the same", http.Header{"Content-Type": {"application/json", "application/json; charset=utf-8"}}, 201, ""},
+		"TwoTypes":       {"both are equal", http.Header{"Content-Type": {"application/json", "application/json; charset=utf-8"}}, 201, ""},
 		"OtherType":      {"the last line matters too", http.Header{"Content-Type": {"application/json", "text/plain"}}, 415, "Content-Type: application/json"},
 		"OtherTypeFirst": {"the first line matters too", http.Header{"Content-Type": {"text/plain", "application/json"}}, 415, "Content-Type: application/json"},
 		"NoType":         {"the content type is required", http.Header{"Content-Type": nil}, 415, "Content-Type: application/json"},
@@ -138,7 +138,7 @@ func TestRepeatedHeaders(t *testing.T) {
 			maps.Copy(r.Header, tc.header)
 			handler.ServeHTTP(w, r)
 			if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.says) {
-				t.Errorf("%s: answered %d %s, want %d and %q", tc.reason, w.Code, w.Body, tc.status, tc.says)
+				t.Errorf("%s: got %d %s, want %d and %q", tc.reason, w.Code, w.Body, tc.status, tc.says)
 			}
 		})
 	}
@@ -166,7 +166,7 @@ func TestJSONAsAllowed(t *testing.T) {
 			r.URL.Path = Prefix + tc.path
 			handler.ServeHTTP(w, r)
 			if !strings.Contains(w.Body.String(), tc.says) {
-				t.Errorf("%s: answered %d %s, want %q", tc.reason, w.Code, w.Body, tc.says)
+				t.Errorf("%s: got %d %s, want %q", tc.reason, w.Code, w.Body, tc.says)
 			}
 		})
 	}

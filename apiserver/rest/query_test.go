@@ -101,19 +101,19 @@ func FuzzListQuery(f *testing.F) {
 			} `json:"error"`
 		}
 		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || !utf8.Valid(w.Body.Bytes()) {
-			t.Fatalf("%q is answered %q: %v", query, w.Body, err)
+			t.Fatalf("%q returned %q: %v", query, w.Body, err)
 		}
 		for name := range strings.SplitSeq(w.Header().Get(IgnoredHeader), ", ") {
 			if len(w.Header().Get(IgnoredHeader)) > maxIgnored || strings.Trim(name, plainName) != "" || slices.Contains([]string{"page", "limit", "status", "platform"}, name) {
-				t.Errorf("%q is answered with %q ignored", query, w.Header().Get(IgnoredHeader))
+				t.Errorf("%q returned %q as ignored", query, w.Header().Get(IgnoredHeader))
 			}
 		}
 		page, limit, ok := wantPage(query)
 		switch {
 		case !ok && (w.Code != http.StatusBadRequest || answer.Error.Code != string(bridge.CodeValidation) || answer.Error.Message == ""):
-			t.Errorf("%q is to be refused, but is answered %d %s", query, w.Code, w.Body)
+			t.Errorf("%q must be rejected, but returned %d %s", query, w.Code, w.Body)
 		case ok && (w.Code != http.StatusOK || answer.Pagination.Page.String() != page || answer.Pagination.Limit.String() != limit):
-			t.Errorf("%q asks for %s posts of page %s, but is answered %d %s", query, limit, page, w.Code, w.Body)
+			t.Errorf("%q requests %s posts of page %s, but returned %d %s", query, limit, page, w.Code, w.Body)
 		}
 	})
 }

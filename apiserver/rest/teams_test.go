@@ -34,9 +34,9 @@ func limitedHandler(perMinute int) http.Handler {
 	}), Limits{Teams: limits.NewRateLimiter(perMinute, clock), Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes)})
 }
 
-// TestTeamsAreCounted verifies that all keys of a team share a limit, and that an expensive request is charged for its
+// TestTeamsAreLimited verifies that all keys of a team share a limit, and that an expensive request is charged for its
 // cost.
-func TestTeamsAreCounted(t *testing.T) {
+func TestTeamsAreLimited(t *testing.T) {
 	t.Parallel()
 	handler := limitedHandler(20)
 	ask := func(token, body string) *httptest.ResponseRecorder {
@@ -60,13 +60,13 @@ func TestTeamsAreCounted(t *testing.T) {
 		{"keys share their team's limit", "a.two", "", 200, "18"},
 		{"another team has its own", "b.one", "", 200, "19"},
 		{"a body costs its size, even if it is rejected", "a.one", `{"category":"text","x":"` + strings.Repeat("a", 640<<10) + `"}`, 400, "7"},
-		{"and again", "a.two", `{"category":"text","x":"` + strings.Repeat("a", 640<<10) + `"}`, 400, "0"},
+		{"the second body uses up the limit", "a.two", `{"category":"text","x":"` + strings.Repeat("a", 640<<10) + `"}`, 400, "0"},
 		{"the team's limit is exceeded", "a.three", "", 429, "0"},
 		{"another team's is not", "b.two", "", 200, "18"},
 	} {
 		got := ask(tt.token, tt.body)
 		if got.Code != tt.status || got.Header().Get("RateLimit-Remaining") != tt.left {
-			t.Errorf("%s: answered %d %s with %s left; want %d and %s", tt.reason, got.Code, got.Body, got.Header().Get("RateLimit-Remaining"), tt.status, tt.left)
+			t.Errorf("%s: got %d %s with %s remaining; want %d and %s", tt.reason, got.Code, got.Body, got.Header().Get("RateLimit-Remaining"), tt.status, tt.left)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestRefusedBodiesAreCharged(t *testing.T) {
 			}
 			limitedHandler(100).ServeHTTP(w, r)
 			if left := w.Header().Get("RateLimit-Remaining"); w.Code != tc.status || left != strconv.Itoa(100-tc.cost) {
-				t.Errorf("%s: answered %d %.200s with %s of 100 left; want %d, and %d charged", tc.reason, w.Code, w.Body, left, tc.status, tc.cost)
+				t.Errorf("%s: got %d %.200s with %s of 100 remaining; want %d, and a cost of %d", tc.reason, w.Code, w.Body, left, tc.status, tc.cost)
 			}
 		})
 	}

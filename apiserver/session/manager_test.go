@@ -83,7 +83,7 @@ func TestCookie(t *testing.T) {
 		secure bool
 		want   string
 	}{
-		"by HTTPS":  {"no other host, and no unencrypted page, can set it", true, "__Host-herald_session"},
+		"by HTTPS":  {"neither other hosts nor unencrypted pages can set it", true, "__Host-herald_session"},
 		"localhost": {"browsers reject secure cookies over plain HTTP", false, "herald_session"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestSession(t *testing.T) {
 		}
 		again, _ := m.Read(with(signIn(t, m, ada)))
 		if again.ID == got.ID {
-			t.Error("a second sign-in has the same id: what is bound to a session would outlive it")
+			t.Error("two sign-ins have the same id, so data bound to one session would outlive it")
 		}
 		w := httptest.NewRecorder()
 		m.Clear(w)
@@ -140,7 +140,7 @@ func TestLife(t *testing.T) {
 			case hour < 12 && w.Body.String() != ada.Name:
 				t.Errorf("after %d hours the person is %q", hour, w.Body)
 			case hour == 12 && (w.Body.String() != "" || len(renewed) > 0):
-				t.Errorf("after 12 hours the session goes on as %q", w.Body)
+				t.Errorf("after 12 hours the session is valid for %q", w.Body)
 			case hour == 0 && len(renewed) != 0:
 				t.Error("a new cookie is renewed")
 			case hour > 0 && hour < 12:
@@ -167,7 +167,7 @@ func TestFixation(t *testing.T) {
 			t.Errorf("the planted session became Ada's: %+v, %v", issued, err)
 		}
 		if _, ok := m.Read(with(signIn(t, elsewhere, ada))); ok {
-			t.Error("a cookie of another installation is taken")
+			t.Error("another installation's cookie was accepted")
 		}
 		forged := *planted
 		forged.Value = m.Seal("oauth state", map[string]any{"p": ada}, time.Hour)
@@ -192,13 +192,13 @@ func TestSignOutEverywhere(t *testing.T) {
 		synctest.Wait()
 		for name, m := range map[string]*session.Manager{"here": here, "there": there} {
 			if _, ok := m.Read(with(old)); ok {
-				t.Errorf("%s the session goes on", name)
+				t.Errorf("%s the session is still valid", name)
 			}
 			if _, ok := m.Read(with(other)); !ok {
 				t.Errorf("%s another person was signed out", name)
 			}
 			if _, ok := m.Read(with(signIn(t, m, ada))); !ok {
-				t.Errorf("%s nobody can sign in again", name)
+				t.Errorf("%s users cannot sign in again", name)
 			}
 		}
 		second := signIn(t, there, ada)
@@ -207,7 +207,7 @@ func TestSignOutEverywhere(t *testing.T) {
 		}
 		synctest.Wait()
 		if _, ok := here.Read(with(second)); ok {
-			t.Error("a second sign-out ended nothing")
+			t.Error("a second sign-out had no effect")
 		}
 		third := signIn(t, here, ada)
 		pass(11 * time.Hour)
@@ -221,10 +221,10 @@ func TestSignOutEverywhere(t *testing.T) {
 		}
 		synctest.Wait()
 		if text := string(secrets.Data()["signedOut"]); strings.Contains(text, ada.Name) {
-			t.Errorf("what decides nothing any more is kept: %s", text)
+			t.Errorf("expired data is still stored: %s", text)
 		}
 		if _, ok := here.Read(with(fourth)); !ok {
-			t.Error("the session of who was forgotten ended")
+			t.Error("the forgotten user's session ended")
 		}
 	})
 }
@@ -238,7 +238,7 @@ func TestHolds(t *testing.T) {
 		holds  bool
 		news   bool
 	}{
-		"Untouched": {"nothing happened", func(*testing.T, *sessiontest.Secrets, *session.Manager) { pass(time.Hour) }, true, false},
+		"Untouched": {"an unchanged session", func(*testing.T, *sessiontest.Secrets, *session.Manager) { pass(time.Hour) }, true, false},
 		"SignedOut": {"at another replica, for all devices", func(t *testing.T, _ *sessiontest.Secrets, there *session.Manager) {
 			if err := there.SignOutEverywhere(t.Context(), ada.Name); err != nil {
 				t.Fatal(err)
@@ -261,7 +261,7 @@ func TestHolds(t *testing.T) {
 				s, ok := here.Read(with(signIn(t, here, ada)))
 				news := here.Changed()
 				if !ok || !here.IsValid(s) {
-					t.Fatal("a session does not hold at its beginning")
+					t.Fatal("a new session is invalid")
 				}
 				tc.act(t, secrets, there)
 				synctest.Wait()
@@ -272,7 +272,7 @@ func TestHolds(t *testing.T) {
 				default:
 				}
 				if here.IsValid(s) != tc.holds || tc.news && !heard {
-					t.Errorf("%s: it holds: %v, and there is news: %v", tc.reason, here.IsValid(s), heard)
+					t.Errorf("%s: valid: %v, notified: %v", tc.reason, here.IsValid(s), heard)
 				}
 			})
 		})
@@ -280,7 +280,7 @@ func TestHolds(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	t.Run("replicas that start at once end with the same", func(t *testing.T) {
+	t.Run("concurrently started replicas agree on the keys", func(t *testing.T) {
 		for name, secrets := range map[string]*sessiontest.Secrets{"empty": sessiontest.New(), "missing": sessiontest.Missing()} {
 			t.Run(name, func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
@@ -295,7 +295,7 @@ func TestKeys(t *testing.T) {
 					synctest.Wait()
 					for _, m := range managers {
 						if _, ok := m.Read(with(signIn(t, managers[0], ada))); !ok {
-							t.Error("a replica does not know another's session")
+							t.Error("a replica rejects another's session")
 						}
 					}
 					if secrets.Writes() != 1 {
@@ -305,7 +305,7 @@ func TestKeys(t *testing.T) {
 			})
 		}
 	})
-	t.Run("are replaced, and nobody notices", func(t *testing.T) {
+	t.Run("keys are replaced without affecting sessions", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			secrets := sessiontest.New()
 			here, there := replica(t, secrets), replica(t, secrets)
@@ -314,7 +314,7 @@ func TestKeys(t *testing.T) {
 			cookie := signIn(t, here, ada)
 			pass(6*time.Hour + 11*time.Minute)
 			if string(secrets.Data()["keys"]) == first {
-				t.Fatal("no key was made after seven days")
+				t.Fatal("no key was created after seven days")
 			}
 			for _, m := range []*session.Manager{here, there} {
 				if _, ok := m.Read(with(cookie)); !ok {
@@ -326,7 +326,7 @@ func TestKeys(t *testing.T) {
 			}
 			pass(8 * 24 * time.Hour)
 			if text := string(secrets.Data()["keys"]); strings.Count(text, `"id"`) > 2 {
-				t.Errorf("keys are kept for ever: %s", text)
+				t.Errorf("expired keys are still stored: %s", text)
 			}
 		})
 	})
@@ -338,7 +338,7 @@ func TestKeys(t *testing.T) {
 			secrets.Put(nil)
 			synctest.Wait()
 			if _, ok := m.Read(with(cookie)); ok || m.Ready() != nil {
-				t.Errorf("the session goes on (%v), or nothing is ready: %v", ok, m.Ready())
+				t.Errorf("the session is still valid (%v), or the manager is not ready: %v", ok, m.Ready())
 			}
 		})
 	})
@@ -349,16 +349,16 @@ func TestKeys(t *testing.T) {
 			m := replica(t, secrets)
 			err := m.Ready()
 			if err == nil || !strings.Contains(err.Error(), `its key "keys"`) || strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("got %v, want what to do, without what stands there", err)
+				t.Errorf("got %v, want the remedy without the Secret's content", err)
 			}
 			if secrets.Writes() != 0 {
-				t.Error("what a person wrote was overwritten")
+				t.Error("the user's data was overwritten")
 			}
 		})
 	})
 }
 
-func TestKubernetesAway(t *testing.T) {
+func TestKubernetesUnavailable(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, sessiontest.Name, errors.New("no such role"))
 	t.Run("from the start", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
@@ -376,7 +376,7 @@ func TestKubernetesAway(t *testing.T) {
 			secrets.Fail(nil)
 			pass(10 * time.Second)
 			if err := m.Ready(); err != nil {
-				t.Errorf("the role came, and nothing happened: %v", err)
+				t.Errorf("the role exists, but the manager failed: %v", err)
 			}
 		})
 	})
@@ -391,10 +391,10 @@ func TestKubernetesAway(t *testing.T) {
 				t.Error("sessions end with the Kubernetes API")
 			}
 			if _, ok := m.Read(with(signIn(t, m, ada))); !ok {
-				t.Error("nobody can sign in")
+				t.Error("users cannot sign in")
 			}
 			if err := m.SignOutEverywhere(t.Context(), ada.Name); err == nil {
-				t.Error("a sign-out that is not stored must be said")
+				t.Error("a sign-out that could not be stored must return an error")
 			}
 		})
 	})
@@ -409,7 +409,7 @@ func TestTooManyGroups(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		if _, err := m.Issue(w, crowd); !errors.Is(err, session.ErrTooLarge) || len(w.Result().Cookies()) > 0 {
-			t.Errorf("got %v: browsers drop a cookie that is too large, and the person would be signed out without a word", err)
+			t.Errorf("got %v: browsers drop large cookies, which would sign the user out silently", err)
 		}
 	})
 }
@@ -454,7 +454,7 @@ func TestLinks(t *testing.T) {
 		tries.Wait()
 		count := func(m *sync.Map) (n int) { m.Range(func(any, any) bool { n++; return true }); return n }
 		if count(&signedIn) != 1 || count(&used) != 19 {
-			t.Errorf("%d of 20 tries signed in, %d were told that it was used", count(&signedIn), count(&used))
+			t.Errorf("%d of 20 attempts signed in, %d failed with a used link", count(&signedIn), count(&used))
 		}
 	})
 }
@@ -496,13 +496,13 @@ func TestInvalidLinks(t *testing.T) {
 		pass(26 * time.Hour)
 		add(time.Minute)
 		if text := string(secrets.Data()["links"]); strings.Count(text, "until") != 1 {
-			t.Errorf("links are kept for ever: %s", text)
+			t.Errorf("expired links are still stored: %s", text)
 		}
 		for range 150 {
 			add(time.Hour)
 		}
 		if text := string(secrets.Data()["links"]); strings.Count(text, "until") > 101 {
-			t.Errorf("%d links are kept: the Secret has its limit", strings.Count(text, "until"))
+			t.Errorf("%d links are stored, more than the Secret's limit", strings.Count(text, "until"))
 		}
 	})
 }
@@ -533,7 +533,7 @@ func TestSign(t *testing.T) {
 			Secrets: sessiontest.Missing(), Name: sessiontest.Name, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 		})
 		if unready.Sign("a", "text") != nil {
-			t.Error("there is a code without a key")
+			t.Error("got a code without keys")
 		}
 		first, second := replica(t, secrets), replica(t, secrets)
 		code := first.Sign("a", "text")
@@ -542,7 +542,7 @@ func TestSign(t *testing.T) {
 		}
 		for _, other := range [][]byte{first.Sign("b", "text"), first.Sign("a", "other"), first.Sign("a\x00", "text")} {
 			if bytes.Equal(other, code) {
-				t.Error("the code is good for something else")
+				t.Error("the code is valid for another purpose")
 			}
 		}
 		pass(60 * 24 * time.Hour)
@@ -562,7 +562,7 @@ func TestSignAfterUpgrade(t *testing.T) {
 		secrets.Put(data)
 		pass(time.Second)
 		if replica(t, secrets).Sign("a", "text") == nil {
-			t.Error("there is no key")
+			t.Error("there are no keys")
 		}
 	})
 }

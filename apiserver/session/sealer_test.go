@@ -46,8 +46,8 @@ func TestSealer(t *testing.T) {
 		"for another use":  {"an OAuth state is not a session", "state", sealed, []session.Key{key}, 0, session.ErrNotSealed},
 		"a part of it":     {"a longer purpose differs", "cookie\x00", sealed, []session.Key{key}, 0, session.ErrNotSealed},
 		"a key gone":       {"deleting the keys signs out all users", "cookie", sealed, []session.Key{other}, 0, session.ErrNotSealed},
-		"a key of its id":  {"the id alone does not suffice", "cookie", sealed, []session.Key{renamed}, 0, session.ErrNotSealed},
-		"no key":           {"nothing can be opened without a key", "cookie", sealed, nil, 0, session.ErrNotSealed},
+		"a key of its id":  {"a matching id with another key", "cookie", sealed, []session.Key{renamed}, 0, session.ErrNotSealed},
+		"no key":           {"sealed texts need a key", "cookie", sealed, nil, 0, session.ErrNotSealed},
 		"flipped at end":   {"the text is authenticated", "cookie", flipped(-1), []session.Key{key}, 0, session.ErrNotSealed},
 		"flipped nonce":    {"the nonce is authenticated", "cookie", flipped(9), []session.Key{key}, 0, session.ErrNotSealed},
 		"flipped key id":   {"the key id is authenticated", "cookie", flipped(0), []session.Key{key}, 0, session.ErrNotSealed},
@@ -71,7 +71,7 @@ func TestSealIsOpaque(t *testing.T) {
 	s := session.NewSealer(clocktesting.NewFakeClock(begin), session.NewKey(begin))
 	first, second := s.Seal("cookie", value{"hello"}, time.Hour), s.Seal("cookie", value{"hello"}, time.Hour)
 	if first == second {
-		t.Error("the same value twice is the same text: others see that it is the same")
+		t.Error("sealing the same value twice returned the same text, which reveals equality")
 	}
 	if strings.Trim(first, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
 		t.Errorf("%s does not fit into a cookie or an address", first)

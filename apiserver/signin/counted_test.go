@@ -26,8 +26,8 @@ func TestCounted(t *testing.T) {
 		edits  []func(*signin.OIDC)
 	}{
 		"Link":    {"the button was pressed", nil, func(b *browser) { b.do(http.MethodPost, b.link(time.Hour)) }, []string{"link succeeded"}, nil},
-		"Looked":  {"opening a link does not sign in", nil, func(b *browser) { b.do(http.MethodGet, b.link(time.Hour)) }, nil, nil},
-		"Page":    {"nor does the sign-in page", nil, func(b *browser) { b.do(http.MethodGet, "/signin") }, nil, nil},
+		"Opened":  {"opening a link does not sign in", nil, func(b *browser) { b.do(http.MethodGet, b.link(time.Hour)) }, nil, nil},
+		"Page":    {"the sign-in page does not sign in", nil, func(b *browser) { b.do(http.MethodGet, "/signin") }, nil, nil},
 		"Unknown": {"no such link", nil, func(b *browser) { b.do(http.MethodPost, "/signin/link/none") }, []string{"link refused"}, nil},
 		"Used": {"a link can be used once", nil, func(b *browser) {
 			path := b.link(time.Hour)
@@ -47,12 +47,12 @@ func TestCounted(t *testing.T) {
 			b.down.Store(true)
 			b.do(http.MethodGet, back.RequestURI())
 		}, []string{"oidc failed"}, nil},
-		"WrongSecret": {"nobody can sign in until the client's secret is corrected, although the provider responds", ada, func(b *browser) {
+		"WrongSecret": {"users cannot sign in with a wrong client secret", ada, func(b *browser) {
 			b.do(http.MethodGet, b.begin("").RequestURI())
 		}, []string{"oidc failed"}, []func(*signin.OIDC){func(o *signin.OIDC) {
 			o.ClientSecret = func() (string, error) { return "another", nil }
 		}}},
-		"TooManyGroups": {"the groups exceed a cookie, which an administrator of the provider has to correct", map[string]any{
+		"TooManyGroups": {"the groups do not fit into a cookie, so the provider must be reconfigured", map[string]any{
 			"email": "ada@example.com", "email_verified": true, "groups": manyGroups(),
 		}, func(b *browser) { b.do(http.MethodGet, b.begin("").RequestURI()) }, []string{"oidc failed"}, nil},
 	} {
@@ -61,7 +61,7 @@ func TestCounted(t *testing.T) {
 				w := newWorld(t, tc.claims, tc.edits...)
 				tc.do(w.browser())
 				if !slices.Equal(w.counted, tc.want) {
-					t.Errorf("%s: counted are %v, want %v", tc.reason, w.counted, tc.want)
+					t.Errorf("%s: counted %v, want %v", tc.reason, w.counted, tc.want)
 				}
 			})
 		})
@@ -93,7 +93,7 @@ func TestWatch(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, ada)
 		if w.handlers.Ready() == nil {
-			t.Error("nobody has asked the provider yet")
+			t.Error("the provider has not been called")
 		}
 		w.down.Store(true)
 		ctx, stop := context.WithCancel(t.Context())

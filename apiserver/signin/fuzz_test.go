@@ -26,7 +26,7 @@ func FuzzLocalPath(f *testing.F) {
 		}
 		next, err := site.Parse(path)
 		if err != nil {
-			t.Fatalf("%q leads to %q, which is no address: %v", wanted, path, err)
+			t.Fatalf("%q redirects to %q, which is not a URL: %v", wanted, path, err)
 		}
 		if next.Host != site.Host || next.Scheme != site.Scheme || next.User != nil {
 			t.Errorf("%q leads to %q", wanted, next)
@@ -56,11 +56,11 @@ func FuzzClaims(f *testing.F) {
 			return
 		}
 		if !all.verified() {
-			t.Errorf("%s: %q is nobody's proven address", text, who.Name)
+			t.Errorf("%s: %q is not a verified email", text, who.Name)
 		}
 		for _, name := range append(who.Groups, who.Name) {
 			if name == "" || len(name) > maxName || strings.HasPrefix(name, "system:") || strings.ContainsFunc(name, isControl) {
-				t.Errorf("%s: the name %q is taken", text, name)
+				t.Errorf("%s: the name %q was accepted", text, name)
 			}
 		}
 	})

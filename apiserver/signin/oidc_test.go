@@ -67,23 +67,23 @@ func TestOIDC(t *testing.T) {
 			}
 		}
 		if len(asked.Get("nonce")) < 20 || len(asked.Get("state")) < 20 || asked.Get("code_challenge") == "" {
-			t.Errorf("the request lacks what binds its answer: %v", asked)
+			t.Errorf("the request lacks state, nonce or challenge: %v", asked)
 		}
 		if len(b.cookies) != 1 {
 			t.Errorf("the cookie of the way stays: %v", b.cookies)
 		}
 		if answer := b.do(http.MethodGet, "/signin?return_to=/teams/acme"); answer.Header.Get("Location") != "/teams/acme" {
-			t.Errorf("who is signed in is asked again: %d", answer.StatusCode)
+			t.Errorf("a signed-in user has to sign in again: %d", answer.StatusCode)
 		}
 		second := b.begin("")
 		if first, again := asked.Get("nonce"), b.issuer.SignInRequests()[1].Get("nonce"); first == again || second.Query().Get("state") == back.Query().Get("state") {
-			t.Error("nonce or state of two sign-ins are the same")
+			t.Error("nonce or state of two sign-ins are equal")
 		}
 	})
 }
 
-// TestLongReturn verifies that a page with a long address, such as the consent page, does not prevent a sign-in.
-func TestLongReturn(t *testing.T) {
+// TestLongReturnPath verifies that a page with a long address, such as the consent page, does not prevent a sign-in.
+func TestLongReturnPath(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newWorld(t, ada).browser()
 		begun := b.do(http.MethodGet, "/signin/oidc?return_to=/oauth/authorize?state="+strings.Repeat("a", 3500))
@@ -119,7 +119,7 @@ func TestThreats(t *testing.T) {
 		// counted is how it counts: a bad token counts as a failure of the provider.
 		counted string
 	}{
-		"begun elsewhere": {
+		"started elsewhere": {
 			"an attacker sends the victim the callback of the attacker's sign-in",
 			func(b *browser) string { return b.browser().begin("").RequestURI() }, 400, "refused",
 		},
@@ -127,7 +127,7 @@ func TestThreats(t *testing.T) {
 			b.begin("")
 			return b.browser().begin("").RequestURI()
 		}, 400, "refused"},
-		"no state": {"nothing binds it to the browser", alters("state", ""), 400, "refused"},
+		"no state": {"state binds the response to the browser", alters("state", ""), 400, "refused"},
 		"code of another": {"the attacker's code with the victim's state: PKCE binds the code to the browser", func(b *browser) string {
 			return alters("code", b.browser().begin("").Query().Get("code"))(b)
 		}, 400, "refused"},
@@ -185,7 +185,7 @@ func TestCallbackByPost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newWorld(t, ada).browser()
 		if answer := b.do(http.MethodPost, b.begin("").RequestURI()); answer.StatusCode != http.StatusMethodNotAllowed || b.who().Name != "" {
-			t.Errorf("no other method ends a sign-in: %d as %q", answer.StatusCode, b.who().Name)
+			t.Errorf("the sign-in page accepts GET only: %d as %q", answer.StatusCode, b.who().Name)
 		}
 	})
 }
@@ -199,20 +199,20 @@ func TestClaims(t *testing.T) {
 		want   access.Person
 		says   string
 	}{
-		"not verified":   {"anyone could claim the address", map[string]any{"email": "ada@example.com", "email_verified": false}, nil, access.Person{}, "has not verified your email"},
-		"not said":       {"an omitted claim is not a confirmation", map[string]any{"email": "ada@example.com"}, nil, access.Person{}, "has not verified your email"},
-		"said in words":  {"some providers write a string", map[string]any{"email": "ada@example.com", "email_verified": "true"}, nil, access.Person{Name: "oidc:ada@example.com", DisplayName: "ada@example.com"}, ""},
-		"no email":       {"the claim is missing", map[string]any{"name": "Ada"}, nil, access.Person{}, "web.oidc.usernameClaim"},
-		"a number":       {"names are strings", map[string]any{"email": 7, "email_verified": true}, nil, access.Person{}, "did not return your email"},
-		"another claim":  {"the configuration selects another claim", map[string]any{"preferred_username": "ada"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{Name: "oidc:1", DisplayName: "ada"}, ""},
-		"no prefix":      {"the name has no prefix", map[string]any{"sub": "ada"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{Name: "ada", DisplayName: "ada"}, ""},
-		"as Kubernetes":  {"without a prefix, a provider could assign a name of the cluster", map[string]any{"sub": "system:admin"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{}, "cannot be used here"},
-		"as the link":    {"or the administrator's name", map[string]any{"sub": "herald:link"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{}, "cannot be used here"},
-		"endless":        {"each record of an action contains the name", map[string]any{"sub": long}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{}, "cannot be used here"},
-		"line break":     {"a name must not add lines to the log", map[string]any{"sub": "ada\nroot"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{}, "cannot be used here"},
-		"masters":        {"a provider's group is not a group of the cluster", map[string]any{"sub": "ada", "groups": []string{"system:masters", "b", "a", "b", ""}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsPrefix = "sub", "" }, access.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"a", "b"}}, ""},
-		"one group":      {"some providers write a string instead of a list with one entry", map[string]any{"sub": "ada", "groups": "a"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"oidc:a"}}, ""},
-		"groups unasked": {"groups need a configured claim", map[string]any{"sub": "ada", "groups": []string{"a"}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsClaim = "sub", "" }, access.Person{Name: "oidc:ada", DisplayName: "ada"}, ""},
+		"not verified":                   {"anyone could claim the address", map[string]any{"email": "ada@example.com", "email_verified": false}, nil, access.Person{}, "has not verified your email"},
+		"no verification claim":          {"an omitted claim is not a confirmation", map[string]any{"email": "ada@example.com"}, nil, access.Person{}, "has not verified your email"},
+		"verification claim as a string": {"some providers write a string", map[string]any{"email": "ada@example.com", "email_verified": "true"}, nil, access.Person{Name: "oidc:ada@example.com", DisplayName: "ada@example.com"}, ""},
+		"no email":                       {"the claim is missing", map[string]any{"name": "Ada"}, nil, access.Person{}, "web.oidc.usernameClaim"},
+		"a number":                       {"names are strings", map[string]any{"email": 7, "email_verified": true}, nil, access.Person{}, "did not return your email"},
+		"another claim":                  {"the configuration selects another claim", map[string]any{"preferred_username": "ada"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{Name: "oidc:1", DisplayName: "ada"}, ""},
+		"no prefix":                      {"the name has no prefix", map[string]any{"sub": "ada"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{Name: "ada", DisplayName: "ada"}, ""},
+		"as Kubernetes":                  {"without a prefix, a provider could assign a name of the cluster", map[string]any{"sub": "system:admin"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{}, "cannot be used here"},
+		"as the link":                    {"or the administrator's name", map[string]any{"sub": "herald:link"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{}, "cannot be used here"},
+		"endless":                        {"each record of an action contains the name", map[string]any{"sub": long}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{}, "cannot be used here"},
+		"line break":                     {"a name must not add lines to the log", map[string]any{"sub": "ada\nroot"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{}, "cannot be used here"},
+		"masters":                        {"a provider's group is not a group of the cluster", map[string]any{"sub": "ada", "groups": []string{"system:masters", "b", "a", "b", ""}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsPrefix = "sub", "" }, access.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"a", "b"}}, ""},
+		"one group":                      {"some providers write a string instead of a list with one entry", map[string]any{"sub": "ada", "groups": "a"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"oidc:a"}}, ""},
+		"groups unasked":                 {"groups need a configured claim", map[string]any{"sub": "ada", "groups": []string{"a"}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsClaim = "sub", "" }, access.Person{Name: "oidc:ada", DisplayName: "ada"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -244,8 +244,8 @@ func TestWrongSecret(t *testing.T) {
 	})
 }
 
-// TestProviderAway verifies that the provider may start later than Herald, and may be temporarily unavailable.
-func TestProviderAway(t *testing.T) {
+// TestProviderUnavailable verifies that the provider may start later than Herald, and may be temporarily unavailable.
+func TestProviderUnavailable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, ada)
 		b := w.browser()
@@ -255,7 +255,7 @@ func TestProviderAway(t *testing.T) {
 			t.Errorf("got %d: %s", answer.StatusCode, body)
 		}
 		if !strings.Contains(w.log.String(), "connection refused") {
-			t.Errorf("an administrator does not learn the reason: %s", w.log)
+			t.Errorf("the administrator does not get the reason: %s", w.log)
 		}
 		w.down.Store(false)
 		back := b.begin("").RequestURI()
@@ -266,7 +266,7 @@ func TestProviderAway(t *testing.T) {
 		w.down.Store(false)
 		b.do(http.MethodGet, b.begin("").RequestURI())
 		if b.who().Name == "" {
-			t.Error("it came back, and nobody can sign in")
+			t.Error("users cannot sign in although the provider is available again")
 		}
 	})
 }
@@ -277,7 +277,7 @@ func TestOpenRedirect(t *testing.T) {
 		{"a page", "/teams/acme/posts", "/teams/acme/posts"},
 		{"with a query", "/teams/acme/posts?status=draft&page=2", "/teams/acme/posts?status=draft&page=2"},
 		{"non-Latin letters", "/teams/acme/posts?q=h%C3%A9", "/teams/acme/posts?q=h%C3%A9"},
-		{"nothing", "", "/"},
+		{"no address", "", "/"},
 		{"another site", "https://evil.example/", "/"},
 		{"without a scheme", "//evil.example/", "/"},
 		{"with more slashes", "///evil.example", "/"},
@@ -286,10 +286,10 @@ func TestOpenRedirect(t *testing.T) {
 		{"encoded", "/%2fevil.example", "/"},
 		{"encoded backslash", "/%5cevil.example", "/"},
 		{"encoded twice", "/%252fevil.example", "/"},
-		{"encoded whole", "%2f%2fevil.example", "/"},
+		{"encoded completely", "%2f%2fevil.example", "/"},
 		{"browsers drop a tab", "/\t/evil.example", "/"},
 		{"and an encoded tab", "/%09/evil.example", "/"},
-		{"and a line break, which would end the header", "/a\r\nSet-Cookie: x=y", "/"},
+		{"a line break, which would end the header", "/a\r\nSet-Cookie: x=y", "/"},
 		{"a script", "javascript:alert(1)", "/"},
 		{"user information before the host", "https://herald.example.com@evil.example", "/"},
 		{"a relative path", "evil.example", "/"},

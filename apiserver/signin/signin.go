@@ -166,7 +166,7 @@ func (h *Handlers) reportOutcome(by Method, outcome Outcome) {
 	}
 }
 
-// signOut signs out of this browser, or everywhere if the form asks for that.
+// signOut signs out of this browser, or everywhere if the form requests it.
 func (h *Handlers) signOut(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	everywhere := r.FormValue("everywhere") != ""

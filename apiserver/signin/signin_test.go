@@ -222,7 +222,7 @@ func TestSignInPage(t *testing.T) {
 					}
 				}
 				if answer.Header.Get("Cache-Control") != "no-store" || answer.Header.Get("Referrer-Policy") != "same-origin" {
-					t.Errorf("the answer has %v", answer.Header)
+					t.Errorf("got the headers %v", answer.Header)
 				}
 			})
 		})
@@ -236,12 +236,12 @@ func TestLink(t *testing.T) {
 		scanner, person := w.browser(), w.browser()
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodGet} {
 			if answer := scanner.do(method, path); answer.StatusCode != http.StatusOK || len(answer.Cookies()) > 0 {
-				t.Errorf("a mail program looks: %d, %v", answer.StatusCode, answer.Cookies())
+				t.Errorf("a mail scanner's request: %d, %v", answer.StatusCode, answer.Cookies())
 			}
 		}
 		page := text(t, person.do(http.MethodGet, path))
 		if !strings.Contains(page, `<form method="post"><button type="submit" class="button primary">`) || strings.Contains(page, path) {
-			t.Errorf("want a button that posts to the address, which the page does not repeat: %s", page)
+			t.Errorf("want a button that posts to the page's own address, which the page does not contain: %s", page)
 		}
 		answer := person.do(http.MethodPost, path, header("Sec-Fetch-Site", "same-origin"))
 		if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/" || person.who().Name != "herald:link" {
@@ -258,14 +258,14 @@ func TestLink(t *testing.T) {
 			t.Errorf("the token is in the log: %s", w.log)
 		}
 		if !strings.Contains(w.log.String(), `msg="Signed in" person=herald:link by=link`) {
-			t.Errorf("the log does not say who signed in: %s", w.log)
+			t.Errorf("the log lacks the signed-in user: %s", w.log)
 		}
 	})
 }
 
-// TestLinkLeadsBack verifies that a user who requested a page before the sign-in is redirected to it afterwards,
+// TestLinkRedirectsBack verifies that a user who requested a page before the sign-in is redirected to it afterwards,
 // wherever the link comes from, and never to another site.
-func TestLinkLeadsBack(t *testing.T) {
+func TestLinkRedirectsBack(t *testing.T) {
 	const wanted = "/oauth/authorize?client_id=dcr_a.b&state=x%2By&redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fcb"
 	for name, tc := range map[string]struct {
 		asked string
@@ -273,7 +273,7 @@ func TestLinkLeadsBack(t *testing.T) {
 		want  string
 	}{
 		"a page":                    {"/signin?return_to=" + url.QueryEscape(wanted), time.Minute, wanted},
-		"nothing":                   {"/signin", 0, "/"},
+		"no address":                {"/signin", 0, "/"},
 		"another site":              {"/signin?return_to=" + url.QueryEscape("https://evil.example/"), 0, "/"},
 		"long ago":                  {"/signin?return_to=" + url.QueryEscape(wanted), 10 * time.Minute, "/"},
 		"more than a cookie's size": {"/signin?return_to=" + url.QueryEscape("/?q="+strings.Repeat("a", 4000)), 0, "/"},
@@ -364,10 +364,10 @@ func TestLinkTries(t *testing.T) {
 			t.Errorf("the 31st try of a minute: %d, %v, after %d questions to the Kubernetes API", last.StatusCode, last.Header, reads)
 		}
 		if status := neighbour.do(http.MethodGet, unknown("C")).StatusCode; status != http.StatusTooManyRequests {
-			t.Errorf("one visitor has a whole network of addresses, and another address of it gets %d", status)
+			t.Errorf("another address of the same network got %d", status)
 		}
 		if status := other.do(http.MethodGet, unknown("D")).StatusCode; status != http.StatusNotFound {
-			t.Errorf("others are held back too: %d", status)
+			t.Errorf("another client got %d", status)
 		}
 		time.Sleep(time.Minute) //nolint:forbidigo // in a bubble of synctest
 		if status := guesser.do(http.MethodGet, unknown("B")).StatusCode; status != http.StatusNotFound {
@@ -389,17 +389,17 @@ func TestLinkBehindAProxy(t *testing.T) {
 		}
 		for range 40 {
 			if status := guesser.do(http.MethodGet, path).StatusCode; status != http.StatusOK {
-				t.Fatalf("a mail program that opens a link often is answered with %d", status)
+				t.Fatalf("repeated requests by a mail scanner returned %d", status)
 			}
 		}
 		if answer := person.do(http.MethodPost, path); answer.StatusCode != http.StatusSeeOther || person.who().Name == "" {
-			t.Errorf("a person with a good link is answered with %d", answer.StatusCode)
+			t.Errorf("a user with a valid link got %d", answer.StatusCode)
 		}
 		guesser.do(http.MethodPost, used)
 		w.secrets.Fail(func(verb string) error { return errors.New("asked for " + verb) })
 		for range 40 {
 			if status := guesser.do(http.MethodPost, used).StatusCode; status != http.StatusGone {
-				t.Fatalf("a link that is used up costs a question to the Kubernetes API, or is answered with %d", status)
+				t.Fatalf("a used link was read from the Kubernetes API, or returned %d", status)
 			}
 		}
 	})
@@ -423,7 +423,7 @@ func TestWithoutKeys(t *testing.T) {
 			handlers := signin.New(o)
 			handlers.Mount(mux)
 			if handlers.Ready() == nil {
-				t.Error("it says that people can sign in")
+				t.Error("the handlers report that users can sign in")
 			}
 			w.handler = mux
 			for _, path := range paths {
@@ -445,7 +445,7 @@ func TestSignOut(t *testing.T) {
 		status       int
 		here, others string
 	}{
-		"here":           {"other devices stay signed in", url.Values{}, nil, nil, 303, "", access.LinkPerson},
+		"here":           {"the user's other devices stay signed in", url.Values{}, nil, nil, 303, "", access.LinkPerson},
 		"everywhere":     {"a lost laptop is signed out", url.Values{"everywhere": {"1"}}, nil, nil, 303, "", ""},
 		"stored nowhere": {"a failed sign-out is not reported as done", url.Values{"everywhere": {"1"}}, nil, errors.New("etcd is away"), 503, access.LinkPerson, access.LinkPerson},
 		"from elsewhere": {"another site could sign people out", url.Values{"everywhere": {"1"}}, header("Sec-Fetch-Site", "cross-site"), nil, 403, access.LinkPerson, access.LinkPerson},
@@ -475,7 +475,7 @@ func TestSignOut(t *testing.T) {
 			b := newWorld(t, nil).browser()
 			b.do(http.MethodPost, b.link(time.Hour))
 			if answer := b.do(http.MethodGet, signin.SignOutPath); answer.StatusCode != http.StatusMethodNotAllowed || answer.Header.Get("Allow") != "POST" || b.who().Name == "" {
-				t.Errorf("a GET changes nothing: %d, %q", answer.StatusCode, b.who().Name)
+				t.Errorf("GET signed the user out, or returned %d: %q", answer.StatusCode, b.who().Name)
 			}
 		})
 	})

@@ -33,7 +33,7 @@ func TestIgnored(t *testing.T) {
 		"Empty":      {"an empty name is a name", `{"":1}`, []string{""}},
 		"WrongType":  {"a value of a wrong type is reported elsewhere", `{"kind":{"x":1},"items":{"y":1}}`, nil},
 		"NotRead":    {"excess items are not parsed", `{"items":[{"x":1},{"x":1},{"x":1}]}`, nil},
-		"InAnArray":  {"an array instead of an object has no names", `{"items":[[{"x":1}]]}`, nil},
+		"InAnArray":  {"an array in place of an object has no field names", `{"items":[[{"x":1}]]}`, nil},
 		"AtMostFour": {"the number is limited", `{"a":1,"b":1,"c":1,"d":1,"e":1}`, []string{"a", "b", "c", "d"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,10 +38,10 @@ func TestInteger(t *testing.T) {
 		"ZeroVast":        {"0 with any exponent is 0", "0e99999999999999999999", 0, "must be at least 1"},
 		"Negative":        {"it is valid, but too small", "-1e2", 0, "must be at least 1"},
 		"NegativeVast":    {"it is too small for any exponent", "-1e400", 0, "must be at least 1"},
-		"Fraction":        {"a fraction is not a whole number", "10.5", 0, "must be a whole number below 2^63"},
+		"Fraction":        {"the value is not a whole number", "10.5", 0, "must be a whole number below 2^63"},
 		"FractionDown":    {"a negative exponent can result in a fraction", "1e-1", 0, "must be a whole number below 2^63"},
 		"FractionDeep":    {"a huge negative exponent is cheap", "1e-99999999999999999999", 0, "must be a whole number below 2^63"},
-		"Beyond":          {"one more than the maximum", "9223372036854775808", 0, "must be a whole number below 2^63"},
+		"Beyond":          {"the maximum plus one", "9223372036854775808", 0, "must be a whole number below 2^63"},
 		"Vast":            {"a huge exponent is cheap", "1e99999999999999999999", 0, "must be a whole number below 2^63"},
 		"Long":            {"many digits exceed the maximum", strings.Repeat("9", 100_000), 0, "must be a whole number below 2^63"},
 	} {
@@ -78,13 +78,13 @@ func FuzzWhole(f *testing.F) {
 		}
 		n, whole, fits := wholeOf([]byte(number))
 		if whole != want.IsInt() {
-			t.Fatalf("%s is whole: %t", number, whole)
+			t.Fatalf("%s is a whole number: %t", number, whole)
 		}
 		if !whole {
 			return
 		}
 		if fits != want.Num().IsInt64() || fits && strconv.FormatInt(n, 10) != want.Num().String() || !fits && (n > 0) != (want.Sign() > 0) {
-			t.Errorf("%s is read as %d, which fits: %t", number, n, fits)
+			t.Errorf("%s is parsed as %d, which fits: %t", number, n, fits)
 		}
 	})
 }
@@ -121,7 +121,7 @@ func TestTimeOf(t *testing.T) {
 		"99999-01-31T12:00:00Z":          {"years have four digits", time.Time{}},
 		"-0001-01-31T12:00:00Z":          {"years have no sign", time.Time{}},
 		"2030-13-01T12:00:00Z":           {"no such month", time.Time{}},
-		"":                               {"nothing", time.Time{}},
+		"":                               {"empty", time.Time{}},
 	} {
 		got, ok := ParseTime(text)
 		if ok != !tt.want.IsZero() || ok && !got.Equal(tt.want) {

@@ -66,7 +66,7 @@ func TestParse(t *testing.T) {
 		"NotUTF8":       {"the bytes are not valid UTF-8", "{\"a\":\"\xff\"}", "the body is not valid UTF-8 at byte 7; send JSON in UTF-8"},
 		"NotJSON":       {"the body is not valid JSON", `{"a":1,]`, "the body is not valid JSON: invalid character ']' looking for beginning of object key string at byte 8"},
 		"CutEscape":     {"the escape is incomplete", `{"a":"\u00`, "the body is not valid JSON: it ends unexpectedly"},
-		"Nothing":       {"an empty body has a message of its own", ``, "the body is empty; send a JSON object"},
+		"Empty":         {"an empty body has its own message", ``, "the body is empty; send a JSON object"},
 		"MostValues":    {"the maximum number of values", `{"a":[1` + strings.Repeat(",1", MaxValues-3) + `]}`, ""},
 		"TooManyValues": {"the number is exceeded by one", `{"a":[1` + strings.Repeat(",1", MaxValues-2) + `]}`, "the body contains more than 16384 values"},
 		"TooManyItems":  {"objects count like array items", `{"a":[{}` + strings.Repeat(",{}", 1<<18), "the body contains more than 16384 values"},
@@ -101,11 +101,11 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got := parse(string(body))
 		if !utf8.ValidString(got) || len(got) > 1<<16 {
-			t.Errorf("says %q", got)
+			t.Errorf("the error is %q", got)
 		}
 		if !json.Valid(body) {
 			if got == "" {
-				t.Errorf("takes %q, which is not JSON", body)
+				t.Errorf("%q was accepted, but is not JSON", body)
 			}
 			return
 		}
@@ -115,7 +115,7 @@ func FuzzParse(f *testing.F) {
 		}
 		want := slowCheck(body) || bytes.TrimLeft(body, " \t\r\n")[0] != '{'
 		if (got != "") != want {
-			t.Errorf("says %q to %q, which is found wrong: %t", got, body, want)
+			t.Errorf("got %q for %q, which is wrong: %t", got, body, want)
 		}
 		if got == "" {
 			sameAsStandard(t, body)

@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
-// Version 2 has the alt texts of a post's files beside their ids: alt_texts beside media_ids, in the same order, and
-// alt_text beside media_id.
+// Version 2 has the alt texts of a post's files: alt_texts belongs to media_ids, in the same order, and alt_text to
+// media_id.
 const (
 	fieldAltTexts = "alt_texts"
 	fieldAltText  = "alt_text"

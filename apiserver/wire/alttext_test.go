@@ -30,13 +30,13 @@ func TestAltTexts(t *testing.T) {
 		wrong        string
 	}{
 		"Images":       {"one for each, and null leaves it to the file", `{"category":"image","media_ids":["a","b","a"],"alt_texts":["A cat",null,"The cat again"]}`, []string{"A cat", "", "The cat again"}, ""},
-		"None":         {"files have texts of their own", `{"category":"image","media_ids":["a"]}`, []string{""}, ""},
-		"Empty":        {"an empty list is none", `{"category":"image","media_ids":["a"],"alt_texts":[]}`, []string{""}, ""},
+		"None":         {"files may have their own texts", `{"category":"image","media_ids":["a"]}`, []string{""}, ""},
+		"Empty":        {"an empty list counts as omitted", `{"category":"image","media_ids":["a"],"alt_texts":[]}`, []string{""}, ""},
 		"Video":        {"a video has one", `{"category":"video","media_id":"a","alt_text":"A cat"}`, []string{"A cat"}, ""},
 		"Cards":        {"each card has its own", `{"category":"tree","tree_cards":[{"media_ids":["a"],"alt_texts":["A cat"]},{"caption":"b"}]}`, []string{"A cat"}, ""},
 		"Longest":      {"characters count, not bytes", `{"category":"video","media_id":"a","alt_text":"` + long + `"}`, []string{long}, ""},
-		"TooLong":      {"no platform takes more", `{"category":"video","media_id":"a","alt_text":"` + long + `e"}`, nil, "alt_text: must have at most 1000 characters"},
-		"TooFew":       {"which file a text describes must be certain", `{"category":"image","media_ids":["a","b"],"alt_texts":["A cat"]}`, nil, "alt_texts: has 1 items, and media_ids 2"},
+		"TooLong":      {"platforms' limits", `{"category":"video","media_id":"a","alt_text":"` + long + `e"}`, nil, "alt_text: must have at most 1000 characters"},
+		"TooFew":       {"each text needs one file", `{"category":"image","media_ids":["a","b"],"alt_texts":["A cat"]}`, nil, "alt_texts: has 1 items, and media_ids 2"},
 		"CardTooMany":  {"the same for cards, with the card's path", `{"category":"tree","tree_cards":[{"caption":"a","alt_texts":["A cat"]},{"caption":"b"}]}`, nil, "tree_cards[0].alt_texts: has 1 items"},
 		"NotAList":     {"texts have an order", `{"category":"image","media_ids":["a"],"alt_texts":"A cat"}`, nil, "alt_texts: must be an array"},
 		"NotAText":     {"the path names the item", `{"category":"image","media_ids":["a"],"alt_texts":[7]}`, nil, "alt_texts[0]: must be a string or null"},
@@ -75,8 +75,8 @@ func TestAltTexts(t *testing.T) {
 	}
 }
 
-// TestAltTextsThatStay verifies that an update keeps the alt texts of files that it lists without texts.
-func TestAltTextsThatStay(t *testing.T) {
+// TestUnchangedAltTexts verifies that an update keeps the alt texts of files that it lists without texts.
+func TestUnchangedAltTexts(t *testing.T) {
 	t.Parallel()
 	images := v1alpha1.PostSpec{Category: v1alpha1.CategoryImage, Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "a", AltText: "A cat"}, {Name: "b"}}}}
 	tree := v1alpha1.PostSpec{Category: v1alpha1.CategoryTree, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{MediaRefs: images.Image.MediaRefs}, {Caption: "c"}}}}

@@ -97,7 +97,7 @@ func reference(v strictjson.Value) v1alpha1.LocalReference {
 	return v1alpha1.LocalReference{Name: v.Text(1, maxName)}
 }
 
-// mediaReference reads a media id. The contract has no alt texts, so the Media's applies; version 2 has them beside the ids.
+// mediaReference reads a media id. The contract has no alt texts, so the Media's applies; version 2 has separate fields for them.
 func mediaReference(v strictjson.Value) v1alpha1.MediaReference {
 	return v1alpha1.MediaReference{Name: v.Text(1, maxName)}
 }

@@ -78,7 +78,7 @@ func TestRefusedBodies(t *testing.T) {
 		"time without zone":      {with(`"scheduled_at":"2026-12-01T09:00:00"`), "scheduled_at: " + badTime},
 		"time a date":            {with(`"scheduled_at":"2026-12-01"`), "scheduled_at: " + badTime},
 		"time empty":             {with(`"scheduled_at":""`), "scheduled_at: " + badTime},
-		"a day there is not":     {with(`"scheduled_at":"2026-02-30T09:00:00Z"`), "scheduled_at: " + badTime},
+		"an invalid day":         {with(`"scheduled_at":"2026-02-30T09:00:00Z"`), "scheduled_at: " + badTime},
 		"several":                {`{"category":"text","targets":[{},{"connection_id":1}],"draft":0}`, "draft: must be a boolean; targets[0].connection_id: is missing; targets[1].connection_id: must be a string"},
 	}
 	for name, tc := range tests {
@@ -86,7 +86,7 @@ func TestRefusedBodies(t *testing.T) {
 			t.Parallel()
 			_, err := readPost([]byte(tc.body))
 			if err == nil {
-				t.Fatal("the decoder takes it")
+				t.Fatal("the decoder accepts it")
 			}
 			if got := err.Error(); got != tc.want {
 				t.Errorf("got  %q\nwant %q", got, tc.want)
@@ -115,10 +115,10 @@ func FuzzCreatePost(f *testing.F) {
 		}
 		_, err := readPost(body)
 		if err != nil && err.Error() == "" {
-			t.Errorf("nothing is said to %q", body)
+			t.Errorf("%q returned no error", body)
 		}
 		if want := describes(t, schema, body); (err == nil) != want {
-			t.Errorf("the description allows %q: %t, but the decoder says %v", body, want, err)
+			t.Errorf("the schema allows %q: %t, but the decoder returned %v", body, want, err)
 		}
 	})
 }
@@ -143,14 +143,14 @@ func FuzzCreateMediaUpload(f *testing.F) {
 		}
 		got, err := CreateMediaUpload(value)
 		if err != nil && err.Error() == "" {
-			t.Errorf("nothing is said to %q", body)
+			t.Errorf("%q returned no error", body)
 		}
 		want, described := describedUpload(t, schema, body)
 		if (err == nil) != described {
-			t.Fatalf("the description allows %q: %t, but the decoder says %v", body, described, err)
+			t.Fatalf("the schema allows %q: %t, but the decoder returned %v", body, described, err)
 		}
 		if diff := cmp.Diff(want, got.Spec); err == nil && diff != "" {
-			t.Errorf("of %q it reads what does not stand there (-want +got):\n%s", body, diff)
+			t.Errorf("parsing %q changed its content (-want +got):\n%s", body, diff)
 		}
 	})
 }
@@ -166,7 +166,7 @@ func describedUpload(t *testing.T, schema *openapi3.Schema, body []byte) (spec v
 	var mime v1alpha1.MimeType
 	var name string
 	if err := errors.Join(json.Unmarshal(body, &said), json.Unmarshal(said["mime_type"], &mime), json.Unmarshal(said["name"], &name)); err != nil {
-		t.Fatalf("the description allows %q, which is not of its form: %v", body, err)
+		t.Fatalf("the schema allows %q in a wrong format: %v", body, err)
 	}
 	size, ok := new(big.Float).SetPrec(1 << 12).SetString(string(said["size_bytes"]))
 	if !ok {

@@ -41,7 +41,7 @@ func TestUpdatePost(t *testing.T) {
 		"AltText":    {"another text for the same file", video, `{"alt_text":"A dog"}`, func(s *v1alpha1.PostSpec) { s.Video.MediaRef.AltText = "A dog" }, ""},
 		"NoAltText":  {"null leaves it to the Media", video, `{"media_id":"m","alt_text":null}`, func(s *v1alpha1.PostSpec) { s.Video.MediaRef.AltText = "" }, ""},
 		"Foreign":    {"other categories' fields have no effect", video, `{"media_ids":7,"tree_cards":7}`, func(*v1alpha1.PostSpec) {}, ""},
-		"Targets": {"a list is replaced as a whole", video, `{"targets":[{"connection_id":"c"}]}`, func(s *v1alpha1.PostSpec) {
+		"Targets": {"a list is replaced entirely", video, `{"targets":[{"connection_id":"c"}]}`, func(s *v1alpha1.PostSpec) {
 			s.Targets = []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "c"}}}
 		}, ""},
 		"Category":    {"each category has its own rules", video, `{"category":"text"}`, nil, "category: cannot be changed"},
