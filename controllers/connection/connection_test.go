@@ -60,7 +60,7 @@ var _ = Describe("A Connection", func() {
 		secret := a.working(ctx)
 		Expect(string(secret.Data["accessToken"])).NotTo(Equal(a.AccessToken))
 		Expect(string(secret.Data["refreshToken"])).NotTo(Equal(a.RefreshToken))
-		Expect(secret.Annotations).NotTo(HaveKey("social.herald.dev/renewal"), "the claim is over")
+		Expect(secret.Annotations).NotTo(HaveKey("social.herald.dev/renewal"), "the claim has ended")
 		Expect(a.read(ctx).Status.CredentialsVersion).To(Equal(secret.ResourceVersion))
 	})
 

@@ -125,7 +125,7 @@ func TestApply(t *testing.T) {
 			want{Ready: "True", Reason: "Connected", Message: "connected as @acmeinc", Name: "Acme Inc", Version: "8", Connected: noon, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
 		"reconnected in place": {
-			"so does a new token in the same Secret", conn("Revoked"), good, "",
+			"a new token in the same Secret clears it", conn("Revoked"), good, "",
 			want{Ready: "True", Reason: "Connected", Message: "connected as @acmeinc", Name: "Acme Inc", Version: "8", Connected: noon, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
 		"no answer": {
@@ -147,7 +147,7 @@ func TestApply(t *testing.T) {
 			want{Ready: "False", Reason: "PlatformUnavailable", Message: "X could not be reached", Reconciling: true, Name: "Acme", Version: "8", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
 		"Secret gone": {
-			"no version is used; the platform was not queried, but the request is answered", conn("Connected"),
+			"no version is in use; the platform was not queried, but the request is marked as handled", conn("Connected"),
 			outcome{reason: v1alpha1.ReasonCredentialsNotFound, message: "no Secret"},
 			"p1",
 			want{Ready: "False", Reason: "CredentialsNotFound", Message: "no Secret", Reconciling: true, Name: "Acme", Handled: "p1", Connected: earlier, Probed: hourAgo},
@@ -257,7 +257,7 @@ func TestApplyVerified(t *testing.T) {
 	}{
 		{"the platform identified the token's account", before("", ""), outcome{reason: v1alpha1.ReasonConnected, identity: &platforms.Identity{}, loaded: "1", read: read("1")}, true},
 		{"it never identified the account", before("", ""), down("1", "1", false), false},
-		{"nor since the last check", before("1", ""), down("1", "1", true), false},
+		{"it has not identified the account since the last check", before("1", ""), down("1", "1", true), false},
 		{"it identified the account before", before("1", "1"), down("1", "1", true), true},
 		{"Herald renewed the token since", before("1", "1"), down("1", "2", true), true},
 		{"a user replaced the token", before("1", "1"), down("2", "2", false), false},

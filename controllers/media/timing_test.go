@@ -50,11 +50,11 @@ func TestAwait(t *testing.T) {
 		"API, in its grace":           {"an upload that started in time may continue", made(fromTheAPI), 74 * time.Minute, false, false},
 		"API, after its grace":        {"the grace period follows the 15 minutes of the URL", made(fromTheAPI), 75 * time.Minute, true, false},
 		"API, a second address":       {"the last URL counts", made(fromTheAPI, handedOut("2026-11-20T20:15:00Z")), 9 * time.Hour, false, false},
-		"API, a second address ended": {"the last URL's grace period is over", made(fromTheAPI, handedOut("2026-11-20T20:15:00Z")), 9*time.Hour + 15*time.Minute, true, false},
+		"API, a second address ended": {"the last URL's grace period has ended", made(fromTheAPI, handedOut("2026-11-20T20:15:00Z")), 9*time.Hour + 15*time.Minute, true, false},
 		"API, an earlier address":     {"an earlier URL does not shorten the wait", made(fromTheAPI, handedOut("2026-11-20T12:00:00Z")), 74 * time.Minute, false, false},
 		"API, nonsense":               {"an unreadable time is ignored", made(fromTheAPI, handedOut("for ever")), 75 * time.Minute, true, false},
 		"API, under a key":            {"the request may be repeated within a day", made(fromTheAPI, madeUnderKey), 24 * time.Hour, false, false},
-		"API, under a key, a day old": {"the grace period of the key is over", made(fromTheAPI, madeUnderKey), 25 * time.Hour, true, false},
+		"API, under a key, a day old": {"the key's grace period has ended", made(fromTheAPI, madeUnderKey), 25 * time.Hour, true, false},
 		"API, key and late address":   {"the later end counts", made(fromTheAPI, madeUnderKey, handedOut("2026-11-21T12:10:00Z")), 25*time.Hour + 9*time.Minute, false, false},
 		"new from kubectl":            {"it needs an upload URL", made(), 0, false, true},
 		"a fresh address":             {"the URL is valid for some time", made(offered(15 * time.Minute)), 0, false, false},
@@ -62,7 +62,7 @@ func TestAwait(t *testing.T) {
 		"less left":                   {"a client may just be reading the URL", made(offered(15 * time.Minute)), 10*time.Minute + time.Second, false, true},
 		"ended":                       {"the manager was unavailable", made(offered(15 * time.Minute)), time.Hour, false, true},
 		"after a day":                 {"a new URL is no longer offered", made(offered(15 * time.Minute)), 24 * time.Hour, false, false},
-		"after a day and an hour":     {"the wait is over", made(offered(15 * time.Minute)), 25 * time.Hour, true, false},
+		"after a day and an hour":     {"the wait has ended", made(offered(15 * time.Minute)), 25 * time.Hour, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := planUpload(tc.media, 24*time.Hour, noon.Add(tc.at))

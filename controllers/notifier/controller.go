@@ -1,14 +1,14 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package notifier sends the notifications of Notifiers. Package notify decides which, and in which order.
+// Package notifier sends the notifications of Notifiers. Package notify selects and orders them.
 //
-// Each Notifier has a worker, with a queue and a goroutine of its own (worker.go). Workers of a namespace share a watch of
-// its finished posts (feed.go). The other events come from the manager's cache. A worker sends one notification at a time,
+// Each Notifier has a worker, with its own queue and goroutine (worker.go). Workers of a namespace share a watch of its
+// finished posts (feed.go). The other events come from the manager's cache. A worker sends one notification at a time,
 // outside of every reconciliation, so a receiver delays only its own notifications.
 //
-// Progress is stored in the Notifier's status, at most every saveEvery. A process that ends in between makes the next one
-// send the latest notifications again, with the same ids.
+// Progress is stored in the Notifier's status, at most every saveEvery. If a process ends in between, the next one
+// sends the latest notifications again, with the same ids.
 package notifier
 
 import (

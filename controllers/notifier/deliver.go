@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/posting/notify"
 )
 
-// state is the state of a Notifier. send is nil while nothing can be sent.
+// state is the state of a Notifier. send is nil while notifications cannot be sent.
 type state struct {
 	conditions.Summary
 
@@ -129,7 +129,7 @@ func (w *worker) byEmail(to []string) func(context.Context, string, *notify.Payl
 	}
 }
 
-// deliver sends a notification. An error means that nothing was sent, and is not the receiver's.
+// deliver sends a notification. An error means that the request was not sent.
 func (w *worker) deliver(ctx context.Context, item *notify.Notification) (notify.Result, error) {
 	payload, err := w.payload(ctx, item)
 	if err != nil {

@@ -30,7 +30,7 @@ const feedPause = 5 * time.Second
 // finished selects finished posts.
 var finished = fields.OneTermEqualSelector("status.finished", "true")
 
-// follow offers the events of objects in the cache: undecided posts, connections and media.
+// follow offers the events of cached objects to the workers: undecided posts, connections and media.
 func (r *Reconciler) follow(ctx context.Context) error {
 	for _, object := range []client.Object{&v1alpha1.Post{}, &v1alpha1.Connection{}, &v1alpha1.Media{}} {
 		informer, err := r.Cache.GetInformer(ctx, object)
@@ -79,14 +79,14 @@ func eventsOf(object client.Object, now time.Time) []notify.Event {
 	}
 }
 
-// feed watches the finished posts of a namespace. It stores none of them.
+// feed watches the finished posts of a namespace. It does not store them.
 type feed struct {
 	reconciler *Reconciler
 	namespace  string
 	stop       context.CancelFunc
 
 	mu sync.Mutex
-	// seen is the time up to which all events of the watch were offered, or zero before it began.
+	// seen is the time up to which all events of the watch were offered, or zero before the watch.
 	seen time.Time
 }
 
@@ -125,7 +125,7 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// watch begins a watch at the current version, and continues it until it fails.
+// watch watches from the current version on, until an error.
 func (f *feed) watch(ctx context.Context) error {
 	begun := f.reconciler.Clock.Now()
 	var list v1alpha1.PostList
@@ -142,7 +142,7 @@ func (f *feed) watch(ctx context.Context) error {
 			return fmt.Errorf("cannot watch the finished posts: %w", err)
 		}
 		if !opened {
-			// The watch reports everything after the version. The workers read what was before it.
+			// The watch reports everything after the version. The workers read earlier posts.
 			f.sawUntil(begun)
 			f.reread()
 			opened = true
@@ -152,7 +152,7 @@ func (f *feed) watch(ctx context.Context) error {
 			return err
 		}
 		if next == version {
-			return nil // an empty watch ended at once: pause
+			return nil // an empty watch ended immediately: pause
 		}
 		version = next
 	}
@@ -167,7 +167,7 @@ func (f *feed) reread() {
 	}
 }
 
-// drain offers the events of one watch. It returns the version to continue at.
+// drain offers the events of one watch. It returns the version to continue from.
 func (f *feed) drain(ctx context.Context, w watch.Interface, version string) (string, error) {
 	defer w.Stop()
 	for {
@@ -194,7 +194,7 @@ func (f *feed) drain(ctx context.Context, w watch.Interface, version string) (st
 	}
 }
 
-// read offers a worker all events since its queue's Through: those of the cache, and those of finished posts by day.
+// read offers all events since the queue's Through to a worker, from the cache and from finished posts by day.
 func (w *worker) read(ctx context.Context) error {
 	r, now := w.reconciler, w.reconciler.Clock.Now()
 	if err := w.readCache(ctx, &v1alpha1.PostList{}, &v1alpha1.ConnectionList{}, &v1alpha1.MediaList{}); err != nil {
@@ -204,7 +204,7 @@ func (w *worker) read(ctx context.Context) error {
 	if oldest := now.Add(-notify.MaxAge); from.Before(oldest) {
 		from = oldest
 	}
-	// A clock that is ahead may have recorded tomorrow.
+	// A fast clock may have recorded tomorrow's date.
 	for day := from.UTC().Truncate(24 * time.Hour); !day.After(now.Add(24 * time.Hour)); day = day.Add(24 * time.Hour) {
 		on := fields.AndSelectors(finished, fields.OneTermEqualSelector("status.finishedOn", day.Format(time.DateOnly)))
 		err := kubeclient.EachPage(ctx, func(ctx context.Context, page kubeclient.Page) (string, error) {

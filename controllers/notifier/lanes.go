@@ -6,8 +6,9 @@ package notifier
 import "context"
 
 const (
-	// fastCalls and slowCalls limit the concurrent calls, of about 60 KiB each. A receiver that failed, or took longer than
-	// slowAfter, uses the slow lane until it answers quickly, so hanging receivers do not use up the calls of others.
+	// fastCalls and slowCalls limit the concurrent calls, of about 60 KiB each. A receiver that failed, or took longer
+	// than slowAfter, uses the slow lane until it responds quickly, so hanging receivers do not use up other receivers'
+	// calls.
 	fastCalls = 48
 	slowCalls = 16
 )
@@ -19,7 +20,7 @@ func newLanes() lanes {
 	return lanes{fast: make(chan struct{}, fastCalls), slow: make(chan struct{}, slowCalls)}
 }
 
-// enter waits for a place, and returns the function that frees it.
+// enter waits for a slot, and returns the function that releases it.
 func (l lanes) enter(ctx context.Context, isSlow bool) (leave func(), err error) {
 	lane := l.fast
 	if isSlow {

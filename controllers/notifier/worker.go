@@ -51,9 +51,9 @@ type worker struct {
 	mu       sync.Mutex
 	queue    *notify.Queue
 	notifier *v1alpha1.Notifier
-	// behind is true if events may be missing in the queue.
+	// behind is true if the queue may lack events.
 	behind bool
-	// dirty is true if the status has to be written.
+	// dirty is true if the status must be written.
 	dirty bool
 
 	// The goroutine of run uses the following fields.
@@ -65,7 +65,7 @@ type worker struct {
 	// deliveredAt is the time of the last success, and handled the last request to resend.
 	deliveredAt *v1alpha1.Time
 	handled     string
-	// goneIn is the generation whose receiver is gone, or 0.
+	// goneIn is the generation whose receiver responded with 410, or 0.
 	goneIn int64
 }
 
@@ -108,7 +108,7 @@ func (w *worker) reread() {
 	w.signal()
 }
 
-// offer adds those events to the queue that the Notifier reports.
+// offer adds the events that the Notifier reports to the queue.
 func (w *worker) offer(events ...notify.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,8 +171,8 @@ func (w *worker) isDirty() bool {
 	return w.dirty
 }
 
-// step does what is due: it reads, sends at most one notification, and stores the progress. It returns the pause until
-// the next step.
+// step reads events, sends at most one notification, and stores the progress, each if it is due. It returns the pause
+// until the next step.
 func (w *worker) step(ctx context.Context) (time.Duration, error) {
 	if err := w.catchUp(ctx); err != nil {
 		return 0, err
@@ -219,7 +219,7 @@ func (w *worker) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// resend answers a request to send a notification again.
+// resend handles a request to send a notification again.
 func (w *worker) resend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -237,7 +237,7 @@ func (w *worker) resend() {
 // maxRequest limits status.lastHandledResend, in characters.
 const maxRequest = 256
 
-// check updates the state of the Notifier, and offers what depends on the time.
+// check updates the Notifier's state, and offers events that depend on the time.
 func (w *worker) check(ctx context.Context, now time.Time) error {
 	w.mu.Lock()
 	due := now.Sub(w.checkedAt) >= checkEvery
@@ -262,7 +262,8 @@ func (w *worker) check(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// sendNext sends the next notification. It reports whether it did, or else when there is one; zero if there is none.
+// sendNext sends the next notification. It reports whether it sent one, and otherwise when one will be due; zero means
+// never.
 func (w *worker) sendNext(ctx context.Context, now time.Time) (sent bool, wake time.Time, err error) {
 	w.mu.Lock()
 	for _, n := range w.queue.Expire(now) {
@@ -291,7 +292,7 @@ func (w *worker) sendNext(ctx context.Context, now time.Time) (sent bool, wake t
 	return true, time.Time{}, nil
 }
 
-// record enters the result of a call.
+// record records the result of a call.
 func (w *worker) record(item *notify.Notification, result notify.Result, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -350,8 +351,8 @@ func (w *worker) compose() (n *v1alpha1.Notifier, before *v1alpha1.NotifierStatu
 	return n, before, changed
 }
 
-// restore makes the next step write the status after an error. After a conflict, it reads the version to write at; the
-// status stays the worker's.
+// restore makes the next step write the status after an error. After a conflict, it reads the resourceVersion for the
+// next write; the status remains the worker's.
 func (w *worker) restore(ctx context.Context, err error) {
 	var n v1alpha1.Notifier
 	isRead := apierrors.IsConflict(err) && w.reconciler.APIReader.Get(ctx, w.key, &n) == nil

@@ -298,7 +298,7 @@ var _ = Describe("A video that YouTube processes after the upload", func() {
 		Eventually(phase(ctx, p), 30*time.Second).Should(Equal(v1alpha1.PhaseFailed))
 		Expect(target(ctx, p).Reason).To(Equal(v1alpha1.ReasonRefused))
 		Expect(target(ctx, p).Message).To(ContainSubstring("the channel already has the same video"))
-		Expect(target(ctx, p).Attempt.OperationID).NotTo(BeEmpty(), "the owner can look at the video")
+		Expect(target(ctx, p).Attempt.OperationID).NotTo(BeEmpty(), "the owner can check the video")
 		Expect(videos(ctx, t)).To(HaveLen(1), "the post is not published again")
 	})
 })

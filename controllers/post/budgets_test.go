@@ -46,7 +46,7 @@ var where = map[string]string{
 // within expects that a cost is within its budget.
 func within(what string, measured, most int) {
 	GinkgoHelper()
-	Expect(measured).To(BeNumerically("<=", most), "the budget for %s is %d, and this delivery needed %d; look at: %s", what, most, measured, where[what])
+	Expect(measured).To(BeNumerically("<=", most), "the budget for %s is %d, but this delivery needed %d; check: %s", what, most, measured, where[what])
 }
 
 // cost is the cost of a delivery so far.

@@ -281,7 +281,7 @@ var _ = Describe("A tree", Ordered, func() {
 		rows := []row{
 			{"X published, the response was lost", "x", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}},
 			{"X did not publish, the response was lost", "x", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}},
-			{"X published and answered 500", "x", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}},
+			{"X published it and responded with 500", "x", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}},
 			{"X was too busy", "x", sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 1}},
 			{"Threads published, the response was lost", "threads", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}},
 			{"Threads did not publish, the response was lost", "threads", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}},

@@ -144,7 +144,7 @@ func TestSubjects(t *testing.T) {
 			"the namespace does not accept events", deletedSubject(targetSubject(post, 1, conn), post, true),
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, about("spec.targets[1]"),
 		},
-		"a post, as its namespace goes": {"the same", deletedSubject(postSubject(post), post, true), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, about("")},
+		"a post, as its namespace goes": {"its namespace rejects events", deletedSubject(postSubject(post), post, true), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, about("")},
 		"a post that goes alone":        {"its namespace accepts events", deletedSubject(postSubject(post), post, false), post, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

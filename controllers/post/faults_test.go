@@ -53,8 +53,8 @@ var _ = Describe("Platform faults", Ordered, func() {
 		rows := []row{
 			{"published, response lost: found by a lookup", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}, v1alpha1.PhasePosted, 1, ""},
 			{"not published, response lost: proved absent, sent again", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}, v1alpha1.PhasePosted, 2, ""},
-			{"published, answered 500: found by a lookup", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}, v1alpha1.PhasePosted, 1, ""},
-			{"answered 503 without effect: proved absent, sent again", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 503}, v1alpha1.PhasePosted, 2, ""},
+			{"published, responded with 500: found by a lookup", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}, v1alpha1.PhasePosted, 1, ""},
+			{"503 without effect: proved absent, sent again", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 503}, v1alpha1.PhasePosted, 2, ""},
 			{"rejected permanently", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, 1, "X"},
 			{"rate limited: retried at the time from X's response", sandboxtest.Fault{Operation: "publish", Kind: "rate_limit", RetryAfterS: 1}, v1alpha1.PhasePosted, 2, ""},
 			{"slower than the call's timeout, but published", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 2300}, v1alpha1.PhasePosted, 1, ""},

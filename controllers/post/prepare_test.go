@@ -171,14 +171,14 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		}
 		rows := []row{
 			{"published, response lost: the container reports it", sandboxtest.Fault{Operation: "publish", Kind: "drop_after"}, v1alpha1.PhasePosted, 1, 1},
-			{"published, answered 500: the same", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}, v1alpha1.PhasePosted, 1, 1},
+			{"published, responded with 500: found by a lookup", sandboxtest.Fault{Operation: "publish", Kind: "error_after", Status: 500}, v1alpha1.PhasePosted, 1, 1},
 			{"not published, response lost: the container proves it, and a second call publishes it", sandboxtest.Fault{Operation: "publish", Kind: "drop_before"}, v1alpha1.PhasePosted, 2, 1},
-			{"answered 503 without effect: the same", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 503}, v1alpha1.PhasePosted, 2, 1},
+			{"503 without effect: proved absent, sent again", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 503}, v1alpha1.PhasePosted, 2, 1},
 			{"slower than the call's timeout, but published", sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 2300}, v1alpha1.PhasePosted, 1, 1},
 			{"rejected permanently", sandboxtest.Fault{Operation: "publish", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, 1, 1},
 			{"container not created: retried without an attempt", sandboxtest.Fault{Operation: "create", Kind: "status", Status: 503}, v1alpha1.PhasePosted, 1, 2},
 			{"container created, response lost: another one is created", sandboxtest.Fault{Operation: "create", Kind: "drop_after"}, v1alpha1.PhasePosted, 1, 2},
-			{"container rejected permanently: nothing is claimed", sandboxtest.Fault{Operation: "create", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, 0, 1},
+			{"container rejected permanently: the target is not claimed", sandboxtest.Fault{Operation: "create", Kind: "status", Status: 400}, v1alpha1.PhaseFailed, 0, 1},
 			{"state of the container unknown: retried", sandboxtest.Fault{Operation: "status", Kind: "status", Status: 500}, v1alpha1.PhasePosted, 1, 2},
 		}
 		type begun struct {

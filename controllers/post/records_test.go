@@ -403,7 +403,7 @@ var _ = Describe("A post's record outlives it", func() {
 		for _, p := range posts[2:] {
 			Eventually(gone(ctx, p)).Should(BeTrue())
 		}
-		Expect(k.asked.Load()-before).To(BeNumerically("<", len(posts)/4), "one request finds out for all whether the store is back")
+		Expect(k.asked.Load()-before).To(BeNumerically("<", len(posts)/4), "one request probes the store for all posts")
 	})
 
 	It("releases a post of a terminating namespace, whether or not the store is available", func(ctx SpecContext) {

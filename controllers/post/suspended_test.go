@@ -94,7 +94,7 @@ var _ = Describe("A post of a suspended team", func() {
 		}).Should(HaveField("Outcome", v1alpha1.OutcomeRefused))
 		Expect(read(ctx, p).Status.Targets[0].State).To(Equal(v1alpha1.TargetPending), "its deadline moves on")
 
-		Eventually(time.Now).Should(BeTemporally(">", began.Add(3*time.Second)), "the deadline is over, had it not moved")
+		Eventually(time.Now).Should(BeTemporally(">", began.Add(3*time.Second)), "without the extension, the deadline has passed")
 		ended.Store(v1alpha1.NewTimePtr(time.Now()))
 		stop.Set(true)
 		stop.Set(false)

@@ -261,7 +261,7 @@ var _ = Describe("The metrics", Ordered, func() {
 		Eventually(preparedReason(ctx, p)).Should(Equal("True Prepared"))
 		Expect(value("herald_upload_bytes_total", map[string]string{"platform": "x"})() - before).To(BeNumerically(">=", picture.Size()))
 		Expect(value("herald_upload_rate_bytes_per_second", map[string]string{"platform": "x", "kind": "image"})()).To(BeNumerically(">", 0))
-		Eventually(value("herald_pending_upload_bytes", map[string]string{"namespace": t.namespace})).Should(BeEquivalentTo(-1), "there is no upload left")
+		Eventually(value("herald_pending_upload_bytes", map[string]string{"namespace": t.namespace})).Should(BeEquivalentTo(-1), "no upload remains")
 	})
 
 	It("contain the uploads in progress that will be late", func(ctx SpecContext) {

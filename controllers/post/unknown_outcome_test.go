@@ -117,7 +117,7 @@ var _ = Describe("An unknown outcome", Ordered, func() {
 		Expect(target.Reason).To(Equal(v1alpha1.ReasonOutcomeUnknown))
 		Expect(target.Message).To(And(ContainSubstring("it is unknown whether"), ContainSubstring("this account has reached X's rate limit")), "the message contains both")
 		Expect(target.Message).NotTo(ContainSubstring("post again"), "that might publish it twice")
-		Expect(question(ctx, p)()).To(ContainSubstring("sent after "+since.String()), "the call in doubt is the first one")
+		Expect(question(ctx, p)()).To(ContainSubstring("sent after "+since.String()), "the first call is unknown")
 		Expect(read(ctx, p).Status.Finished).To(BeFalse(), "it waits for a user")
 		settle(ctx, p, "0=not-sent")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))

@@ -3,8 +3,8 @@
 
 // Package postschedule creates the posts of each PostSchedule. recurrence.Decide decides which ones.
 //
-// The name of a post derives from its time, and posts are created before the status is written. A process that ends in
-// between leaves a status that makes the next one create the same posts again, which then exist already.
+// The name of a post derives from its time, and posts are created before the status is written. If a process ends in
+// between, the next one tries to create the same posts again, and finds them.
 package postschedule
 
 import (

@@ -88,8 +88,8 @@ func (r *Reconciler) createPost(ctx context.Context, s *v1alpha1.PostSchedule, p
 	return nil
 }
 
-// examine checks the post that has the name of another one. Any post counts as the occurrence's own, because a second
-// one could publish it twice; except one that goes with an earlier schedule of the same name.
+// examine checks the post that has the name of another one. Any post counts as the occurrence's, because a second one
+// could publish it twice. The exception is a post that is deleted with an earlier schedule of the same name.
 func (r *Reconciler) examine(ctx context.Context, s *v1alpha1.PostSchedule, post *v1alpha1.Post) error {
 	var found v1alpha1.Post
 	err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &found)
@@ -109,7 +109,7 @@ func (r *Reconciler) examine(ctx context.Context, s *v1alpha1.PostSchedule, post
 	return nil
 }
 
-// explain returns the state of a schedule whose post was refused with an error, or nil for other errors.
+// explain returns the state of a schedule whose post was rejected with an error, or nil for other errors.
 func explain(err error, post *v1alpha1.Post, team *v1alpha1.Team) *refusal {
 	exceeded, isQuota := quota.ParseExceeded(err)
 	switch {

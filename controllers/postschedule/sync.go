@@ -84,7 +84,7 @@ func invalid(message string) conditions.Summary {
 	return conditions.Summary{Reason: v1alpha1.ReasonInvalid, Message: message, Progress: conditions.Stuck}
 }
 
-// record enters the parts of a decision that do not depend on the creation of posts.
+// record records the parts of a decision that do not depend on created posts.
 func (r *Reconciler) record(s *v1alpha1.PostSchedule, d *recurrence.Decision) {
 	s.Status.NextScheduledTime = nil
 	if !d.Next.IsZero() {

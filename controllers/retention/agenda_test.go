@@ -23,9 +23,9 @@ func TestAgenda(t *testing.T) {
 		stored time.Duration
 		reads  int
 	}{
-		"seven days":           {"each of eleven days is read once, when it is over", 7 * 24 * time.Hour, 0, 11},
+		"seven days":           {"each of eleven days is read once, after it has ended", 7 * 24 * time.Hour, 0, 11},
 		"seven days, and late": {"a result may be recorded a minute late", 7 * 24 * time.Hour, time.Minute, 11},
-		"two days":             {"the same holds for shorter retentions", 48 * time.Hour, 0, 6},
+		"two days":             {"shorter retentions read each day once too", 48 * time.Hour, 0, 6},
 		"twelve hours":         {"the current day is read again, before new posts are due", 12 * time.Hour, 0, 11},
 		"an hour":              {"sweeps are about an hour apart", time.Hour, 4 * time.Minute, 82},
 		"six minutes":          {"sweeps are about a minute apart", 6 * time.Minute, time.Minute, 4400},

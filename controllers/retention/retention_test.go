@@ -301,7 +301,7 @@ var _ = It("clears a Team's archive once all writes have finished", func(ctx Spe
 	may := d.shelf.MayDelete
 	d.shelf.MayDelete = func(ctx context.Context) error {
 		_, err := d.shelf.Archive.Clear(ended, d.of())
-		Expect(err).To(MatchError(ContainSubstring("still being written")), "a kill now would leave the written objects behind")
+		Expect(err).To(MatchError(ContainSubstring("still being written")), "a kill now would leave the written objects in the bucket")
 		return may(ctx)
 	}
 	Expect(d.shelf.Expire(ctx, d.team, d.Policy.Of(d.team))).Error().NotTo(HaveOccurred())

@@ -38,7 +38,7 @@ func TestRefuseTeam(t *testing.T) {
 		"another namespace":    {reason: "other teams do not matter", team: team("acme", "team-acme", noon), others: []v1alpha1.Team{team("b", "team-b", noon.Add(-time.Hour))}},
 		"older than the other": {reason: "the older team keeps the namespace", team: team("z", "shared", noon), others: []v1alpha1.Team{team("a", "shared", noon.Add(time.Second))}},
 		"younger":              {reason: "the older team has the namespace", team: team("a", "shared", noon.Add(time.Second)), others: []v1alpha1.Team{team("z", "shared", noon)}, want: v1alpha1.ReasonNamespaceTaken, names: `"z"`},
-		"same second":          {reason: "one of two wins, and always the same", team: team("b", "shared", noon), others: []v1alpha1.Team{team("a", "shared", noon)}, want: v1alpha1.ReasonNamespaceTaken, names: `"a"`},
+		"same second":          {reason: "one of two always wins", team: team("b", "shared", noon), others: []v1alpha1.Team{team("a", "shared", noon)}, want: v1alpha1.ReasonNamespaceTaken, names: `"a"`},
 		"same second, first":   {reason: "the order is the same for the other team", team: team("a", "shared", noon), others: []v1alpha1.Team{team("b", "shared", noon)}},
 		"Kubernetes' own":      {reason: "kube-* namespaces cannot belong to a team", team: team("acme", "kube-public", noon), want: v1alpha1.ReasonNamespaceRefused, names: `"kube-public"`},
 		"default":              {reason: "the default namespace cannot belong to a team", team: team("acme", "default", noon), want: v1alpha1.ReasonNamespaceRefused, names: `"default"`},

@@ -169,7 +169,7 @@ func TestOnePostProbes(t *testing.T) {
 
 			w.answered("two", "q", "herald", platforms.Result{Outcome: platforms.Posted})
 			if n := w.allowedPosts(); n != 1000 {
-				t.Fatalf("%d of a thousand posts may call although the limit is over", n)
+				t.Fatalf("%d of a thousand posts may call although the limit still applies", n)
 			}
 		})
 	}

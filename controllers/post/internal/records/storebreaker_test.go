@@ -106,7 +106,7 @@ func TestFailureOfOnePost(t *testing.T) {
 			false,
 		},
 		"unreadable records":                 {"the store returned them", []func(*testing.T, *storeBreaker){of(&unreadable{errSilent}, post("a"), post("b"))}, false},
-		"one silent, one with a long key":    {"the second request was answered", []func(*testing.T, *storeBreaker){silent(post("a")), of(store.ErrTooLarge, post("b")), silent(post("c"))}, false},
+		"one silent, one with a long key":    {"the second request got a response", []func(*testing.T, *storeBreaker){silent(post("a")), of(store.ErrTooLarge, post("b")), silent(post("c"))}, false},
 		"cancelled passes":                   {"no request was sent", []func(*testing.T, *storeBreaker){of(context.Canceled, post("a"), post("b"))}, false},
 		"one unanswered, one cancelled pass": {"one failing post is not enough", []func(*testing.T, *storeBreaker){silent(post("a")), of(context.Canceled, post("b"))}, false},
 	} {
