@@ -55,7 +55,7 @@ func TestJumps(t *testing.T) {
 		"back, and forward":     {"timers set in between would be late", []time.Duration{-time.Minute, 0, time.Minute, 0}, 1},
 		"forward, and back":     {"the woken goroutines sleep again", []time.Duration{time.Minute, 0, -time.Minute, 0}, 1},
 		"back by little, often": {"timers set last would be late", append(slices.Repeat([]time.Duration{-10 * ms}, 10), 100*ms), 1},
-		"twice":                 {"each is one", []time.Duration{time.Minute, 0, time.Minute}, 2},
+		"twice":                 {"each jump is reported", []time.Duration{time.Minute, 0, time.Minute}, 2},
 	} {
 		l := newLeaper()
 		for _, by := range tt.steps {

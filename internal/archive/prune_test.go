@@ -67,7 +67,7 @@ func TestDeleteUnneeded(t *testing.T) {
 			}, needs("there"), 0, false,
 			[]string{"deleted", "there"},
 		},
-		{"and ends as before", 348 * time.Hour, time.Hour, nil, needs("there"), 1, false, []string{"there"}},
+		{"it is deleted after the new grace period", 348 * time.Hour, time.Hour, nil, needs("there"), 1, false, []string{"there"}},
 	} {
 		if step.doing != nil {
 			must.Succeed(t, step.doing())

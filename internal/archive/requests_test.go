@@ -48,7 +48,7 @@ func TestRequests(t *testing.T) {
 		left   bool
 	}{
 		{"its time is not over", time.Now().Add(-time.Hour), true},
-		{"its time is over", time.Now().Add(time.Hour), false},
+		{"its retention has ended", time.Now().Add(time.Hour), false},
 		{"the folder is empty", time.Now().Add(time.Hour), false},
 	} {
 		if _, err := a.ExpireRequests(ctx, acme, step.before); err != nil {

@@ -55,7 +55,7 @@ func TestEvents(t *testing.T) {
 			warn(r, post, nil, "a")
 			warn(r, other, nil, "a")
 		}, []string{"a", "a"}},
-		"another related": {"the same", func(r events.EventRecorder, _ *clocktesting.FakeClock) {
+		"another related": {"each related object has its own series", func(r events.EventRecorder, _ *clocktesting.FakeClock) {
 			warn(r, post, nil, "a")
 			warn(r, post, conn, "a")
 		}, []string{"a", "a"}},

@@ -159,10 +159,10 @@ func TestReportLogs(t *testing.T) {
 		want            string
 	}{
 		"trouble":         {"a user has to act", "", "Broken", "not ready"},
-		"another trouble": {"as above", "Broken", "Lost", "not ready"},
+		"another trouble": {"a user has to act", "Broken", "Lost", "not ready"},
 		"mended":          {"a user waits for it", "Broken", "Done", "ready"},
 		"all is well":     {"it is the ordinary course", "", "Done", ""},
-		"and stays well":  {"as above", "Made", "Done", ""},
+		"and stays well":  {"it is the ordinary course", "Made", "Done", ""},
 	} {
 		var out logtest.Log
 		r := &Reporter{Normal: []string{"Made", "Done"}}

@@ -199,8 +199,8 @@ func TestCacheReturnsConfirmedTokens(t *testing.T) {
 		want     string
 		asked    []string
 	}{
-		{"nothing changed", stored{"a", "1", ""}, none, "a", nil},
-		{"somebody replaced it", stored{"b", "2", ""}, none, "", []string{"2"}},
+		{"the Secret is unchanged", stored{"a", "1", ""}, none, "a", nil},
+		{"another process replaced it", stored{"b", "2", ""}, none, "", []string{"2"}},
 		{"a changed label is not another token", stored{"a", "2", ""}, none, "a", nil},
 		{"the platform confirmed the new one", stored{"b", "2", ""}, status("2", "2"), "b", nil},
 		{"the platform did not identify the new token's account", stored{"b", "2", ""}, status("2", ""), "", nil},

@@ -108,10 +108,10 @@ func TestInvalidSpoolFiles(t *testing.T) {
 	}{
 		"of another name":      {"a copy under another account's name is that account's no more", other, good, "another account"},
 		"another account":      {"the account is sealed with it", other, replaced(`"accountID":"1"`, `"accountID":"2"`), "was changed"},
-		"another namespace":    {"so is the namespace", name, replaced("team-acme", "team-evil"), "was changed"},
-		"another connection":   {"so is the name", name, replaced(`"connection":"acme"`, `"connection":"acne"`), "was changed"},
-		"another UID":          {"so is the UID", name, replaced("1-2-3", "1-2-4"), "was changed"},
-		"another platform":     {"so is the platform", name, replaced(`"platform":"x"`, `"platform":"tiktok"`), "was changed"},
+		"another namespace":    {"the namespace is sealed with it", name, replaced("team-acme", "team-evil"), "was changed"},
+		"another connection":   {"the name is sealed with it", name, replaced(`"connection":"acme"`, `"connection":"acne"`), "was changed"},
+		"another UID":          {"the UID is sealed with it", name, replaced("1-2-3", "1-2-4"), "was changed"},
+		"another platform":     {"the platform is sealed with it", name, replaced(`"platform":"x"`, `"platform":"tiktok"`), "was changed"},
 		"another key":          {"the key was replaced", name, strange, "another key"},
 		"cut":                  {"the disk was full", name, good[:len(good)/2], "not a sealed token"},
 		"empty":                {"the disk was lost", name, nil, "not a sealed token"},
@@ -187,7 +187,7 @@ func TestUnreadableSpoolFiles(t *testing.T) {
 		says, file string
 	}{
 		"not opened": {"a disk error is temporary, or an administrator corrects it", ailing{open: name}, 1, true, false, "cannot be read now", name},
-		"broken off": {"so is an error during reading", ailing{read: name}, 1, true, false, "cannot be read now", name},
+		"broken off": {"an error during reading is temporary", ailing{read: name}, 1, true, false, "cannot be read now", name},
 		"no names":   {"unreadable names may belong to any account", ailing{open: "."}, 0, true, true, "cannot look for renewed tokens", ""},
 		"deleted":    {"another process has stored it in the meantime", ailing{gone: name}, 1, false, false, "", ""},
 	} {

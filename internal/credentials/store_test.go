@@ -151,7 +151,7 @@ func TestClaim(t *testing.T) {
 		t.Error("an expired claim must not block others")
 	}
 	if _, err := other.Claim(t.Context(), connection(), claimed.Version); err != nil {
-		t.Errorf("the claim that is over must be replaceable: %v", err)
+		t.Errorf("an expired claim must be replaceable: %v", err)
 	}
 }
 

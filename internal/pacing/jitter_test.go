@@ -32,7 +32,7 @@ func TestDurations(t *testing.T) {
 			t.Fatalf("%v within, and %v around, an hour", w, a)
 		}
 		if w != Spread(hour, uid) || a != Jitter(hour, uid) {
-			t.Fatal("an object has no place of its own")
+			t.Fatal("two objects have the same delay")
 		}
 		within[w.Truncate(6*time.Minute)], around[a.Truncate(time.Minute)] = true, true
 	}

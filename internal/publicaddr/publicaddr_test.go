@@ -46,7 +46,7 @@ func TestCheck(t *testing.T) {
 		"255.255.255.255":          {false, "broadcast"},
 		"::":                       {false, "this host"},
 		"::1":                      {false, "loopback"},
-		"::127.0.0.1":              {false, "loopback in a form that is out of use"},
+		"::127.0.0.1":              {false, "loopback in an obsolete form"},
 		"::ffff:10.0.0.1":          {false, "private, mapped"},
 		"::ffff:169.254.169.254":   {false, "the metadata service, mapped"},
 		"64:ff9b::169.254.169.254": {false, "the metadata service, translated"},

@@ -152,7 +152,7 @@ func TestOwnershipChanged(t *testing.T) {
 		"missed":      {"the watch was interrupted while it acquired its namespace: waiting objects continue", passes.Create(event.CreateEvent{Object: wanting("team-acme", true)}), true},
 		"acquired":    {"waiting objects continue", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", false), ObjectNew: wanting("team-acme", true)}), true},
 		"lost":        {"deliveries stop", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", true), ObjectNew: wanting("team-acme", false)}), true},
-		"status":      {"who owns it is the same", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", true), ObjectNew: counted}), false},
+		"status":      {"the owner is the same", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", true), ObjectNew: counted}), false},
 		"refused":     {"it never owned it", passes.Delete(event.DeleteEvent{Object: wanting("team-acme", false)}), false},
 		"deleted":     {"deliveries stop", passes.Delete(event.DeleteEvent{Object: wanting("team-acme", true)}), true},
 		"not a write": {"the Team is unchanged", passes.Generic(event.GenericEvent{Object: wanting("team-acme", true)}), false},

@@ -59,8 +59,8 @@ func NewMailer(o MailOptions) (*Mailer, error) {
 }
 
 // Send sends an email in plain text. Its Message-ID derives from id, so mail programs recognize a repeated one. All
-// recipients must be accepted. The error is an *Error unless ctx is done. Its message names no server or response of it:
-// those are the installation's.
+// recipients must be accepted. The error is an *Error unless ctx is done. Its message does not contain the server's
+// name or response, which belong to the installation.
 func (m *Mailer) Send(ctx context.Context, id string, to []string, subject, body string) error {
 	message := mail.NewMsg()
 	message.FromMailAddress(&m.from)

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package receiver sends notifications to addresses that users chose: by HTTPS to public addresses, and by email through
-// the installation's mail server. A request has the walls of package fetch: it checks the address of each connection
-// after resolving the name, and limits the time and the size of the response. It follows no redirects.
+// Package receiver sends notifications to addresses that users chose: by HTTPS to public addresses, and by email
+// through the installation's mail server. A request has the limits of package fetch: it checks the address of each
+// connection after resolving the name, and limits the time and the size of the response. It does not follow redirects.
 package receiver
 
 import (
@@ -32,7 +32,7 @@ const (
 )
 
 // Error is the reason why a receiver did not accept a notification. Its message is stable and safe to show to the user
-// who chose the address: it reveals nothing about Herald's network.
+// who chose the address: it does not reveal Herald's network.
 type Error struct {
 	Message string
 	// Gone is true if the receiver requests no further notifications.

@@ -62,7 +62,7 @@ func TestRevisionGap(t *testing.T) {
 		"a leap":           {"etcdutl makes them leap so", "100", "1000000100", "resourceVersions leapt from 100 to 1000000100"},
 		"the last leap":    {"etcd can reach this revision", "999999999999999", "1000000999999999", "resourceVersions leapt from 999999999999999 to 1000000999999999"},
 		"microseconds":     {"such a store counts time, and an hour has passed", "1795435200000000", "1795438800000000", ""},
-		"nanoseconds":      {"as above, with 19 digits, after a minute", "1795435200000000000", "1795435260000000000", ""},
+		"nanoseconds":      {"an hour or a minute may pass in such a store", "1795435200000000000", "1795435260000000000", ""},
 		"back in time":     {"a store with timestamps does not go back either", "1795435260000000000", "1795435200000000000", "resourceVersions went back from 1795435260000000000 to 1795435200000000000"},
 	} {
 		if got := revisionGap(tt.from, tt.to); got != tt.want {
@@ -80,7 +80,7 @@ func TestMostAdvanced(t *testing.T) {
 		"none":          {"there is no count yet", Count{}, Count{}, Count{}},
 		"the same":      {"as always", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}},
 		"the second":    {"its resourceVersion is the newer one", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}, Count{Number: 8, ResourceVersion: "10"}},
-		"the first":     {"as above", Count{Number: 8, ResourceVersion: "10"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}},
+		"the first":     {"the first count's resourceVersion is newer", Count{Number: 8, ResourceVersion: "10"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}},
 		"known to one":  {"a recorded rollback must remain", Count{Number: 8}, Count{Number: 7, LastRollback: first}, Count{Number: 8, LastRollback: first}},
 		"known to both": {"the later one is recorded", Count{Number: 8, LastRollback: first}, Count{Number: 7, LastRollback: second}, Count{Number: 8, LastRollback: second}},
 	} {

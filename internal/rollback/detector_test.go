@@ -293,7 +293,7 @@ func TestLongUnavailable(t *testing.T) {
 	}{
 		"one that knew":     {"it has read the bucket, and there was no rollback since", time.Minute, false, false},
 		"one that believed": {"the cluster's count is recent", time.Minute, true, false},
-		"one that doubted":  {"a doubtful result does not become certain later", 6 * time.Minute, true, true},
+		"one that doubted":  {"an unknown result does not become certain later", 6 * time.Minute, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, "long-"+strings.ReplaceAll(name, " ", "-"))
@@ -330,7 +330,7 @@ func TestUnavailableAndRestored(t *testing.T) {
 	}{
 		"by a machine":          {"the cluster's count is young, but must not catch up with the bucket's", (*bench).putBack, nil, false},
 		"under a manager":       {"the manager remembers its count", nil, (*bench).putBack, true},
-		"the lease was deleted": {"as above", nil, gone, true},
+		"the lease was deleted": {"the manager remembers its count", nil, gone, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, "hides-"+strings.ReplaceAll(name, " ", "-"))

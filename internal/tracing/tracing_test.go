@@ -202,7 +202,7 @@ func TestLog(t *testing.T) {
 			Logger(ctx, logr.FromSlogHandler(log.Handler())).Info("published")
 		}, requestTrace},
 		"outside": {"there is no trace", t.Context(), func(ctx context.Context, log *slog.Logger) { log.InfoContext(ctx, "Starting") }, nil},
-		"logr outside": {"as above", t.Context(), func(ctx context.Context, log *slog.Logger) {
+		"logr outside": {"there is no trace", t.Context(), func(ctx context.Context, log *slog.Logger) {
 			Logger(ctx, logr.FromSlogHandler(log.Handler())).Info("starting")
 		}, nil},
 	} {

@@ -292,7 +292,7 @@ func TestTrace(t *testing.T) {
 				drain(t, r)
 				for header := range r.Header {
 					if lower := strings.ToLower(header); strings.HasPrefix(lower, "trace") || lower == "baggage" || strings.HasPrefix(lower, "b3") {
-						t.Errorf("the platform learns of the trace by %s", header)
+						t.Errorf("the platform receives the trace by %s", header)
 					}
 				}
 				tc.handler(w, r)

@@ -27,7 +27,7 @@ func TestCallAt(t *testing.T) {
 			admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:9443/p")},
 			[]operation{{"replace", "/c/url", "https://127.0.0.1:9443/p/w"}},
 		},
-		"at the right address": {"as above", admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:9443/p/w")}, nil},
+		"at the right address": {"the API server may run outside of the cluster, and the address is right", admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:9443/p/w")}, nil},
 		"nowhere":              {"the API server does not call it either", admissionregistrationv1.WebhookClientConfig{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

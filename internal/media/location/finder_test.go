@@ -40,7 +40,7 @@ func TestFinder(t *testing.T) {
 		bad    bool
 	}{
 		"with a place": {"the patches are remembered", placed(t), true, false},
-		"without":      {"and that there are none", photo(t), false, false},
+		"without":      {"the empty result is cached", photo(t), false, false},
 		"bad":          {"and files that cannot be parsed", join(photo(t), bytes.Repeat([]byte("\xff\xd8\xff\xd9"), 2000)), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {

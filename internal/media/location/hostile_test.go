@@ -101,11 +101,11 @@ func hostile(tb testing.TB) map[string]file {
 	}
 	return map[string]file{
 		"samples that are not there": {
-			"a table says so", mp4Type,
+			"a table may be unlimited", mp4Type,
 			track(box("stsc", words(0, 1, 1, all, 1)), box("stsz", words(0, all, all)), box("stco", words(0, all), make([]byte, 1<<20))), nil, nil,
 		},
 		"chunks without an end": {
-			"and each is looked at", mp4Type,
+			"each chunk is scanned", mp4Type,
 			track(box("stsc", words(0, 1, 1, 1, 1)), box("stsz", words(0, 1, all)), box("stco", words(0, 1<<20), make([]byte, 4<<20))), nil, nil,
 		},
 		"boxes in boxes": {"a film has a depth", mp4Type, func() []byte {
@@ -123,7 +123,7 @@ func hostile(tb testing.TB) map[string]file {
 			drawing(tb, bytes.Repeat(chunk("zTXt", "Raw profile type exif\x00\x00", compressed(make([]byte, 4<<20))), 200), nil), nil, nil,
 		},
 		"pictures without an end": {"each has but a head", jpegType, join(photo(tb), strings.Repeat("\xff\xd8\xff\xd9", 1<<20)), nil, nil},
-		"films without an end":    {"the same", jpegType, join(photo(tb), strings.Repeat("\x00\x00\x00\x08ftyp!", 1<<18)), nil, nil},
+		"films without an end":    {"films without an end", jpegType, join(photo(tb), strings.Repeat("\x00\x00\x00\x08ftyp!", 1<<18)), nil, nil},
 		"xmp of attributes": {
 			"an element has a million", webpType,
 			web(tb, webChunk("XMP ", "<x xmlns:a='b' ", strings.Repeat("a:GPS='1' ", 200_000), "/>")), nil, nil,

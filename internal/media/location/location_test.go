@@ -63,7 +63,7 @@ func photos(tb testing.TB) map[string]file {
 			nil,
 		},
 		"xmp of 16 bits": {
-			"the same", jpegType,
+			"both encodings of XMP contain a location", jpegType,
 			photo(tb, segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00", strings.Join(strings.Split(`<x exif:GPSLatitude="47,22.1"/>`, ""), "\x00"))),
 			[]string{"4\x007"},
 			nil,
@@ -100,7 +100,7 @@ func photos(tb testing.TB) map[string]file {
 			[]string{"A headline", "<xmp:Label>kept"},
 		},
 		"pictures behind": {
-			"larger previews and maps of brightness have metadata of their own", jpegType,
+			"larger previews and gain maps have their own metadata", jpegType,
 			join(photo(tb), placed(tb), "filling", placed(tb)),
 			[]string{big},
 			[]string{camera},
@@ -143,8 +143,8 @@ func drawings(tb testing.TB) map[string]file {
 			[]string{"Raw profile"},
 			nil,
 		},
-		"png raw xmp":   {"the same", pngType, drawing(tb, chunk("zTXt", "Raw profile type xmp\x00\x00", compressed(raw("xmp", []byte(placedXMP())))), nil), []string{"Raw profile"}, nil},
-		"png raw iptc":  {"the same", pngType, drawing(tb, chunk("zTXt", "Raw profile type iptc\x00\x00", compressed(raw("iptc", iptc()))), nil), []string{"Raw profile"}, nil},
+		"png raw xmp":   {"ImageMagick stores other files' metadata like this", pngType, drawing(tb, chunk("zTXt", "Raw profile type xmp\x00\x00", compressed(raw("xmp", []byte(placedXMP())))), nil), []string{"Raw profile"}, nil},
+		"png raw iptc":  {"ImageMagick stores other files' metadata like this", pngType, drawing(tb, chunk("zTXt", "Raw profile type iptc\x00\x00", compressed(raw("iptc", iptc()))), nil), []string{"Raw profile"}, nil},
 		"png property":  {"ImageMagick stores other files' metadata like this", pngType, drawing(tb, chunk("tEXt", "exif:GPSLatitude\x0047/1, 22/1"), nil), []string{"47/1"}, nil},
 		"webp metadata": {"the chunks for it", webpType, web(tb, webChunk("EXIF", exif(binary.LittleEndian)), webChunk("XMP ", placedXMP())), append([]string{string(latitude(binary.LittleEndian))}, told...), []string{camera, "<xmp:Label>kept"}},
 		"webp exif with a prefix": {

@@ -57,7 +57,7 @@ func TestProbeImages(t *testing.T) {
 		says  string
 	}{
 		"jpeg with a thumbnail":          {"as cameras write it", thumbnailed, jpegType, 64, ""},
-		"cut jpeg with a thumbnail":      {"the thumbnail has an end of its own", thumbnailed[:len(thumbnailed)-100], jpegType, 0, "cut off"},
+		"cut jpeg with a thumbnail":      {"the thumbnail has its own end marker", thumbnailed[:len(thumbnailed)-100], jpegType, 0, "cut off"},
 		"jpeg cut before its pixels":     {"only the thumbnail is there", thumbnailed[:len(jpeg)+300], jpegType, 0, "cut off"},
 		"jpeg and a preview":             {"cameras append another picture", join(jpeg, jpeg), jpegType, 64, ""},
 		"jpeg and a film":                {"phones append a short film", join(jpeg, motion), jpegType, 64, ""},

@@ -59,7 +59,7 @@ func TestRepairKeepsIntactParts(t *testing.T) {
 		"whole, with restarts": {"it needs no repair", file(t, "restarts.jpg"), file(t, "restarts.jpg"), 44, 44},
 		"cut":                  {"the first row is there", file(t, "restarts.jpg"), file(t, "restarts.jpg")[:1250], row, 0},
 		"without its end":      {"all of it is there", file(t, "restarts.jpg"), file(t, "restarts.jpg")[:len(file(t, "restarts.jpg"))-2], 44, 44},
-		"a hole":               {"behind the next restart all is there", file(t, "restarts.jpg"), broken(file(t, "restarts.jpg")), 0, 44 - row},
+		"a hole":               {"the part after the next restart is complete", file(t, "restarts.jpg"), broken(file(t, "restarts.jpg")), 0, 44 - row},
 		"a lost mark": {
 			"the next restart marker has a number",
 			file(t, "restarts.jpg"), bytes.Replace(file(t, "restarts.jpg"), []byte("\xff\xd0"), []byte("\xff\x00"), 1), row / 2, row / 2,

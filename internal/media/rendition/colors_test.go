@@ -61,7 +61,7 @@ func TestGamma(t *testing.T) {
 	}{
 		"none":           {"the default is sRGB", asPNG(t, flat(image.NewNRGBA(area), gray(linear))), linear},
 		"colours":        {"each of the three is light", withChunk(asPNG(t, flat(image.NewNRGBA(area), gray(linear))), "gAMA", gamma(1)), shown},
-		"gray":           {"so is gray", withChunk(asPNG(t, flat(image.NewGray(area), gray(linear))), "gAMA", gamma(1)), shown},
+		"gray":           {"a gray picture becomes light too", withChunk(asPNG(t, flat(image.NewGray(area), gray(linear))), "gAMA", gamma(1)), shown},
 		"palette":        {"colours of a palette are", withChunk(asPNG(t, flat(image.NewPaletted(area, color.Palette{gray(linear), gray(0)}), gray(linear))), "gAMA", gamma(1)), shown},
 		"deep":           {"16 bits a channel", withChunk(asPNG(t, flat(image.NewNRGBA64(area), gray(linear))), "gAMA", gamma(1)), shown},
 		"deep gray":      {"16 bits", withChunk(asPNG(t, flat(image.NewGray16(area), gray(linear))), "gAMA", gamma(1)), shown},
@@ -230,7 +230,7 @@ func TestColorsAgree(t *testing.T) {
 		"interlaced PNG":        {"seven pictures after one another", plain, asPNGOf("rgb24", "-flags", "+ildct"), pngType},
 		"interlaced veiled PNG": {"with transparency", veiled, asPNGOf("rgba", "-flags", "+ildct"), pngType},
 		"lossy WebP":            {"it stores a limited range", plain, []string{"-c:v", "libwebp", "-quality", "95", "-pix_fmt", "yuv420p", "-f", "webp"}, webpType},
-		"veiled lossy WebP":     {"so does one that is transparent", veiled, []string{"-c:v", "libwebp", "-quality", "95", "-pix_fmt", "yuva420p", "-f", "webp"}, webpType},
+		"veiled lossy WebP":     {"a transparent one stores a limited range too", veiled, []string{"-c:v", "libwebp", "-quality", "95", "-pix_fmt", "yuva420p", "-f", "webp"}, webpType},
 		"lossless WebP":         {"it stores red, green and blue", plain, []string{"-c:v", "libwebp", "-lossless", "1", "-f", "webp"}, webpType},
 		"veiled lossless WebP":  {"it is transparent", veiled, []string{"-c:v", "libwebp", "-lossless", "1", "-f", "webp"}, webpType},
 		"JPEG":                  {"it stores the full range", plain, []string{"-c:v", "mjpeg", "-q:v", "2", "-pix_fmt", "yuvj420p", "-f", "image2pipe"}, jpegType},

@@ -166,7 +166,7 @@ func TestVerifiedCallsTheStoreOnce(t *testing.T) {
 		first, later map[string]int
 	}{
 		"copied":     {"a look for the copy, and the copy", true, map[string]int{http.MethodHead: 1, http.MethodPut: 1}, map[string]int{http.MethodHead: 1}},
-		"not copied": {"a look at the file", false, map[string]int{http.MethodHead: 1}, map[string]int{http.MethodHead: 1}},
+		"not copied": {"a check of the file", false, map[string]int{http.MethodHead: 1}, map[string]int{http.MethodHead: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := "team/" + strings.ReplaceAll(name, " ", "-")
