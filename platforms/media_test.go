@@ -190,7 +190,7 @@ func TestVideoLimits(t *testing.T) {
 		"nothing known":   {"unknown properties are accepted: files verified by earlier versions have fewer", func(f *platforms.File) { *f = platforms.File{Size: 1 << 40} }, nil},
 		"short":           {"the duration is shown in seconds", func(f *platforms.File) { f.Duration = 500 * time.Millisecond }, []string{"plays for 0.5 s; x accepts at least 3 s"}},
 		"long":            {"the duration is shown in minutes from two on", func(f *platforms.File) { f.Duration = 5*time.Minute + time.Second }, []string{"plays for 5 min 1 s; x accepts at most 2 min 20 s"}},
-		"a hair too long": {"sound often ends some frames behind the picture", func(f *platforms.File) { f.Duration = 140*time.Second + 40*time.Millisecond }, nil},
+		"a hair too long": {"sound often ends some frames before the picture", func(f *platforms.File) { f.Duration = 140*time.Second + 40*time.Millisecond }, nil},
 		"narrow":          {"both are reported", func(f *platforms.File) { f.Width, f.Height = 16, 1920 }, []string{"has 16 × 1920 pixels; x accepts at least 32 on each side", "has 16 × 1920 pixels; x accepts a video that is at most 100 times as high as wide"}},
 		"4K":              {"what phones record", func(f *platforms.File) { f.Width, f.Height = 3840, 2160 }, []string{"has 3840 × 2160 pixels; x accepts at most 1920 columns"}},
 		"upright 4K":      {"the limit applies to columns", func(f *platforms.File) { f.Width, f.Height = 2160, 3840 }, []string{"has 2160 × 3840 pixels; x accepts at most 1920 columns"}},

@@ -95,7 +95,7 @@ func TestReadPost(t *testing.T) {
 		"FacebookVideo":     {"a video has another number than its post", facebook, "https://www.facebook.com/acme/videos/1234567/", platforms.PostName{Code: "1234567", URL: "https://www.facebook.com/acme/videos/1234567", Other: true}},
 		"FacebookTitle":     {"a title may precede the number", facebook, "https://www.facebook.com/acme/videos/we-launched/1234567/", platforms.PostName{Code: "1234567", URL: "https://www.facebook.com/acme/videos/we-launched/1234567", Other: true}},
 		"InstagramShare":    {"the code of a shared address is not that of the post", instagram, "https://www.instagram.com/share/reel/BAxyz12", platforms.PostName{}},
-		"FacebookShare":     {"the button Share makes addresses of its own", facebook, "https://www.facebook.com/share/p/1AbCdEfGhI/?mibextid=wwXIfr", platforms.PostName{Code: "1AbCdEfGhI", URL: "https://www.facebook.com/share/p/1AbCdEfGhI", Other: true}},
+		"FacebookShare":     {"the Share button uses its own addresses", facebook, "https://www.facebook.com/share/p/1AbCdEfGhI/?mibextid=wwXIfr", platforms.PostName{Code: "1AbCdEfGhI", URL: "https://www.facebook.com/share/p/1AbCdEfGhI", Other: true}},
 		"FacebookRealPhoto": {"a photo's number is not its post's", facebook, "https://www.facebook.com/photo/?fbid=122100000000001&set=a.1", platforms.PostName{Code: "122100000000001", URL: "https://www.facebook.com/photo?fbid=122100000000001", Other: true}},
 		"FacebookPage":      {"a Page is not a post", facebook, "https://www.facebook.com/acme", platforms.PostName{}},
 		"InstagramReel":     {"films have another path", instagram, "instagram.com/reel/CuZ1abcDEFg/?igsh=abc", platforms.PostName{Code: "CuZ1abcDEFg", URL: "https://instagram.com/reel/CuZ1abcDEFg"}},

@@ -116,7 +116,7 @@ func TestPages(t *testing.T) {
 		"next page":   {"agencies have hundreds of Pages", []string{`{"data":[` + page("1", `"MANAGE"`) + `],"paging":{"next":"https://elsewhere.example.com/me/accounts?after=c1&access_token=leaked"}}`, `{"data":[` + page("2", `"MANAGE"`) + `]}`}, []string{"1", "2"}, ""},
 		"read only":   {"Pages without the right to post are not offered", []string{`{"data":[` + page("1", `"ANALYZE"`) + "," + page("2", `"MANAGE"`) + `]}`}, []string{"2"}, ""},
 		"none of use": {"the error names the missing task", []string{`{"data":[` + page("1", `"ANALYZE","ADVERTISE"`) + `]}`}, nil, "create content"},
-		"none":        {"a user without a Page learns that profiles cannot be posted to", []string{`{"data":[]}`}, nil, "personal profiles"},
+		"none":        {"a user without a Page gets the message that profiles are not supported", []string{`{"data":[]}`}, nil, "personal profiles"},
 		"no list":     {"a response without a list is not an empty list", []string{`{}`}, nil, "did not identify"},
 	}
 	for name, tc := range tests {

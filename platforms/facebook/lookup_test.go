@@ -122,7 +122,7 @@ func TestLookupOfPhotos(t *testing.T) {
 		"photo, other text":  {reason: "another photo with another text belongs to another post", text: text, photos: "7", listed: []string{showing(post(t, "42_2", "Hello", later), photo("6"))}},
 		"by hand":            {reason: "a photo with the same text may match, under an id that Facebook assigned to a copy", text: text, photos: "7", listed: []string{showing(one, photo("6"))}, class: platforms.ClassUnknown},
 		"by hand, no words":  {reason: "the same without a text", photos: "7", listed: []string{showing(bare, photo("6"))}, class: platforms.ClassUnknown},
-		"no id":              {reason: "the same holds for a photo without an id", text: text, photos: "7", listed: []string{showing(one, `{"media_type":"photo"}`)}, class: platforms.ClassUnknown},
+		"no id":              {reason: "a photo without an id is not proof", text: text, photos: "7", listed: []string{showing(one, `{"media_type":"photo"}`)}, class: platforms.ClassUnknown},
 		"odd":                {reason: "or for an unknown attachment", text: text, photos: "7", listed: []string{showing(one, `7`)}, class: platforms.ClassUnknown},
 		"by hand, too old":   {reason: "a post older than the attempt is not its post", text: text, photos: "7", listed: []string{showing(post(t, "42_1", text, noon.Add(-time.Minute)), photo("6"))}},
 		"by hand, and its":   {reason: "its own photo settles it", text: text, photos: "7", listed: []string{showing(post(t, "42_2", text, later), photo("6")), showing(one, photo("7"))}, want: found(true)},

@@ -31,7 +31,7 @@ func TestCaptionProblem(t *testing.T) {
 		{"emoji", strings.Repeat("#🔥", 31), "31 hashtags", "a hashtag may be of emoji"},
 		{"in words", strings.Repeat("C#a a#b é#c e\u0301#d 7#e _#f ", 31), "", "a sign inside a word does not start a hashtag"},
 		{"after a word with a hashtag", strings.Repeat("a#b#c ", 31), "", "a second sign inside a word does not start one either"},
-		{"wide", strings.Repeat("＃日本　", 31), "31 hashtags", "the wide sign of Japanese keyboards is one"},
+		{"wide", strings.Repeat("＃日本　", 31), "31 hashtags", "the full-width sign of Japanese keyboards counts"},
 		{"composed and not", strings.Repeat("#é ", 15) + strings.Repeat("#e\u0301 ", 16), "31 hashtags", "both forms of a letter count alike"},
 		{"marks of other scripts", strings.Repeat("#हिन्दी", 31), "31 hashtags", "combining marks belong to a word"},
 		{"numbers", strings.Repeat("#2026 ", 31), "31 hashtags", "digits make a hashtag on Instagram"},

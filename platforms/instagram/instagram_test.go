@@ -212,7 +212,7 @@ func TestIdentifyLinked(t *testing.T) {
 		"a person's, no refusal": {"missing fields of a user may be omitted", inTurn(answers{says(200, `{"id":"9","name":"A Person"}`), says(200, `{"data":[`+page+`]}`)}), want, "", []string{me, pages}},
 		"several":                {"one token is for one account", inTurn(answers{noField, says(200, `{"data":[`+page+`,`+other+`]}`)}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
 		"none linked":            {"a user must link an account", inTurn(answers{says(200, `{"id":"1","name":"A Page"}`), noField}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
-		"no Page":                {"the same", inTurn(answers{noField, says(200, `{"data":[]}`)}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
+		"no Page":                {"a user must link an account", inTurn(answers{noField, says(200, `{"data":[]}`)}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
 		"no list":                {"a response without a list is not evidence", inTurn(answers{noField, says(200, `{}`)}), platforms.Identity{}, platforms.ClassUnknown, []string{me, pages}},
 		"refused twice":          {"rejected requests do not prove that there is none", noField, platforms.Identity{}, platforms.ClassUnknown, []string{me, pages}},
 		"odd id":                 {"an invalid id is not an account", says(200, `{"instagram_business_account":{"id":"../me"}}`), platforms.Identity{}, platforms.ClassUnknown, []string{me}},

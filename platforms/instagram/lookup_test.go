@@ -71,7 +71,7 @@ func TestLookup(t *testing.T) {
 		"carousel":                  {"one image is not a carousel", two, answers{list(post(t, "2", "hello", later, image), post(t, "1", "hello", noon, album))}, "", fits("1", noon), ""},
 		"reel":                      {"reels are listed as videos", reel, answers{list(post(t, "2", "hello", later, image), post(t, "1", "hello", noon, video, `"media_product_type":"REELS"`))}, "", fits("1", noon), ""},
 		"story":                     {"Herald does not publish stories", one, answers{list(post(t, "1", "hello", noon, image, `"media_product_type":"STORY"`))}, "", platforms.LookupResult{}, ""},
-		"kind unknown":              {"when in doubt it fits", one, answers{list(post(t, "1", "hello", noon))}, "", fits("1", noon), ""},
+		"kind unknown":              {"an unknown size is accepted", one, answers{list(post(t, "1", "hello", noon))}, "", fits("1", noon), ""},
 		"too old":                   {"a post older than the attempt cannot be its post", one, answers{list(post(t, "1", "hello", noon.Add(-time.Second)))}, "", platforms.LookupResult{}, ""},
 		"taken":                     {"a post of another job is not this job's", one, answers{list(post(t, "2", "hello", later), post(t, "1", "hello", noon))}, "2", fits("1", noon), ""},
 		"two":                       {"two matches need a user's decision; the earlier one is named", one, answers{list(post(t, "2", "hello", later), post(t, "1", "hello", noon))}, "", platforms.LookupResult{Matches: 2, ExternalID: "1", ExternalURL: "https://instagram.example/1", PostedAt: noon}, ""},

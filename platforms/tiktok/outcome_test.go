@@ -35,7 +35,7 @@ func TestOutcomes(t *testing.T) {
 		// url is the post's address; "post" means its own.
 		url string
 	}{
-		"public":           {"it has an address of its own", nil, v1alpha1.TikTokOptions{}, false, "post"},
+		"public":           {"it has its own address", nil, v1alpha1.TikTokOptions{}, false, "post"},
 		"for the owner":    {"only the owner can see it", nil, owner, true, profile},
 		"draft":            {"it is in the app", nil, draft, true, ""},
 		"slow":             {"it is waited for", map[string]any{"processing_ms": 4000}, v1alpha1.TikTokOptions{}, false, "post"},
@@ -258,9 +258,9 @@ func TestTruncatedCaptions(t *testing.T) {
 		"cut":            {"a long text matches up to the cut", long, first(150), 1},
 		"with ellipsis":  {"perhaps with a sign of that", long, first(147) + "...", 1},
 		"cut in UTF-16":  {"the unit of the cut is undocumented", long, string(utf16.Decode(utf16.Encode([]rune(long))[:150])), 1},
-		"half a letter":  {"so is its position", long, first(149) + "\uFFFD", 1},
+		"half a letter":  {"the position of the cut is undocumented", long, first(149) + "\uFFFD", 1},
 		"another, short": {"a short text differs, even if the caption starts with it", long, first(20), 0},
-		"another, long":  {"so does a long text with another continuation", long, first(100) + strings.Repeat("x", 50), 0},
+		"another, long":  {"a long text differs if its continuation does", long, first(100) + strings.Repeat("x", 50), 0},
 		"longer":         {"a longer caption with this beginning is another post", "hello", "hello " + long, 0},
 	}
 	for name, tc := range tests {

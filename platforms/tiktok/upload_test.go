@@ -129,7 +129,7 @@ func TestLostUploads(t *testing.T) {
 		anew              bool
 	}{
 		"an address that has ended":   {"it has expired", "publish", 403, 900, true},
-		"an address that is unknown":  {"so is an unknown one", "publish", 404, 900, true},
+		"an address that is unknown":  {"it is unknown", "publish", 404, 900, true},
 		"the last part":               {"TikTok rejects its size", "publish", 400, 900, true},
 		"an earlier part":             {"an earlier part", "upload", 400, 2*minChunk + 9, true},
 		"a limit":                     {"a limit is not evidence about the upload", "publish", 429, 900, false},

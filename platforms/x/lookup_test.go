@@ -54,7 +54,7 @@ func TestLookup(t *testing.T) {
 		"empty":         {reason: "an empty page proves absence", text: "hello", listing: timeline()},
 		"there":         {reason: "the same text is the post", text: "hello", listing: timeline(post(t, first, "hello")), want: 1, id: first},
 		"another text":  {reason: "another text is another post", text: "hello", listing: timeline(post(t, first, "hello!"))},
-		"another case":  {reason: "so is the same text in another case", text: "hello", listing: timeline(post(t, first, "Hello"))},
+		"another case":  {reason: "another case belongs to another post", text: "hello", listing: timeline(post(t, first, "Hello"))},
 		"too old":       {reason: "a post older than the attempt cannot be its post", text: "hello", listing: timeline(post(t, before, "hello"))},
 		"taken":         {reason: "a post of another job is not this job's", text: "hello", listing: timeline(post(t, second, "hello"), post(t, first, "hello")), taken: second, want: 1, id: first},
 		"two":           {reason: "two matches need a user's decision; the earlier one is named", text: "hello", listing: timeline(post(t, second, "hello"), post(t, first, "hello")), want: 2, id: first},
@@ -161,7 +161,7 @@ func TestLookupCard(t *testing.T) {
 		class                platforms.Class
 	}{
 		"as written":        {"without mentions X lists the sent text", "hello", "hello", []string{to}, 1, ""},
-		"mention in front":  {"X puts the name of one who was mentioned before in front of a reply", "hello", "@bob hello", []string{to}, 1, ""},
+		"mention in front":  {"X prepends the name of a previously mentioned user to a reply", "hello", "@bob hello", []string{to}, 1, ""},
 		"mentions in front": {"and of each of several", "hello", "@bob @Alice_2 hello", []string{to}, 1, ""},
 		"own mention":       {"a mention that was written stays a part of the text", "@carol hello", "@bob @carol hello", []string{to}, 1, ""},
 		"only a mention":    {"the mention may be the whole text", "@carol", "@bob @carol", []string{to}, 1, ""},
@@ -171,7 +171,7 @@ func TestLookupCard(t *testing.T) {
 			1, "",
 		},
 		"another text":  {"the text after the names must be equal", "hello", "@bob hello!", []string{to}, 0, ""},
-		"inner mention": {"names elsewhere are not overlooked", "hello you", "hello @bob you", []string{to}, 0, ""},
+		"inner mention": {"names elsewhere are recognized", "hello you", "hello @bob you", []string{to}, 0, ""},
 		"from another":  {"a card that hangs from another post is another card", "hello", "@bob hello", []string{elsewhere}, 0, ""},
 		"new name": {
 			"X's OpenAPI document 2.167 has another name for the parent", "hello", "hello",

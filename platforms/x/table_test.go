@@ -235,7 +235,7 @@ func TestAllowances(t *testing.T) {
 			[]platforms.RateLimit{{Name: platforms.PostsPerWindow, Limit: 100, Remaining: 99, ResetsAt: quarter}},
 		},
 		"last post of the day": {
-			"the next call would be refused until the day is over", addLimitHeaders(addLimitHeaders(http.Header{}, window, 100, 50, quarter), userDaily, 300, 0, day),
+			"the next call would be rejected until the day ends", addLimitHeaders(addLimitHeaders(http.Header{}, window, 100, 50, quarter), userDaily, 300, 0, day),
 			[]platforms.RateLimit{
 				{Name: platforms.PostsPerWindow, Limit: 100, Remaining: 50, ResetsAt: quarter},
 				{Name: platforms.PostsPerDay, Limit: 300, Remaining: 0, ResetsAt: day, BlockedUntil: day},

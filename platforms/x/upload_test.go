@@ -115,7 +115,7 @@ func TestUploadResumes(t *testing.T) {
 		},
 		"odd id":        {"an invalid id starts over", "part:5/6:4", &uploads{}, anew, "7", ""},
 		"odd number":    {"as does one without a number", "part:5:x", &uploads{}, anew, "7", ""},
-		"absurd number": {"so does an impossible number", "part:5:-4", &uploads{}, anew, "7", ""},
+		"absurd number": {"an impossible number starts a new upload", "part:5:-4", &uploads{}, anew, "7", ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -329,7 +329,7 @@ func TestLostFilesAreSentAgain(t *testing.T) {
 	}{
 		"gone": {"the images are uploaded again", `{"errors":[{"parameters":{},"message":"Your media IDs are invalid."}],"title":"Invalid Request",
 			"detail":"One or more parameters to your request was invalid.","type":"https://api.x.com/2/problems/invalid-request"}`, true},
-		"old code": {"the old API has a code for the same", `{"errors":[{"code":325,"message":"A media id was not found."}]}`, true},
+		"old code": {"the old API has another code for it", `{"errors":[{"code":325,"message":"A media id was not found."}]}`, true},
 		"another rejection": {"another rejection is not evidence about the files", `{"title":"Invalid Request","detail":"One or more parameters to your request was invalid.",
 			"type":"https://api.x.com/2/problems/invalid-request"}`, false},
 	} {

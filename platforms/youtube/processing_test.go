@@ -178,7 +178,7 @@ func TestLostResponse(t *testing.T) {
 		"processing":  {"the next lookup uses its id", shows(videoID, uploaded, atWork), platforms.LookupResult{OperationID: videoID}},
 		"not shown":   {"also if it is not shown yet", none, platforms.LookupResult{OperationID: videoID}},
 		"outage":      {"and if no status can be read: the id is stored first", fails(503, "backendError"), platforms.LookupResult{OperationID: videoID}},
-		"token ended": {"so is it with an expired token", fails(401, "authError"), platforms.LookupResult{OperationID: videoID}},
+		"token ended": {"the id is stored even with an expired token", fails(401, "authError"), platforms.LookupResult{OperationID: videoID}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

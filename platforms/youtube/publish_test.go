@@ -85,7 +85,7 @@ func TestPublishUnprepared(t *testing.T) {
 		class  platforms.Class
 	}{
 		"no secret":     {"a lost secret is a new upload", func(j *platforms.Job) { j.Secret = "" }, platforms.ClassTransient},
-		"odd secret":    {"so is an unreadable secret", func(j *platforms.Job) { j.Secret = "x" }, platforms.ClassTransient},
+		"odd secret":    {"an unreadable secret starts a new upload", func(j *platforms.Job) { j.Secret = "x" }, platforms.ClassTransient},
 		"another's":     {"a secret of another upload is not used", func(j *platforms.Job) { j.Secret += "0" }, platforms.ClassTransient},
 		"no checkpoint": {"a checkpoint is required", func(j *platforms.Job) { j.Checkpoint = "" }, platforms.ClassTransient},
 		"another size":  {"the file must have the announced size", func(j *platforms.Job) { j.Content.Media[0].Size = 3 * unit }, platforms.ClassTransient},

@@ -17,7 +17,7 @@ func TestDecodeForms(t *testing.T) {
 		"object":      {"all platforms return objects", `{"id":"1"}`, true},
 		"blanks":      {"surrounding blanks are ignored", " {}\n", true},
 		"cut":         {"a truncated document is invalid", `{"id":"1`, false},
-		"two":         {"so are two documents", `{} {}`, false},
+		"two":         {"two documents are invalid", `{} {}`, false},
 		"list":        {"a list is not an object", `[{}]`, false},
 		"null":        {"null is not an object", `null`, false},
 		"page":        {"an error page is not an object", `<html>`, false},

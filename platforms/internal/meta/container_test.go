@@ -154,7 +154,7 @@ func TestSameCaption(t *testing.T) {
 		"same":    {"the text that was sent", "a  b", "a b", true},
 		"no text": {"files need no text", " ", "", true},
 		"missing": {"a missing text belongs to another post", "a", "", false},
-		"added":   {"so is one that was not sent", "", "a", false},
+		"added":   {"a text that was not sent belongs to another post", "", "a", false},
 	}
 	for name, tc := range tests {
 		if got := SameCaption(tc.sent, jsondoc.Text(tc.listed)); got != tc.want {

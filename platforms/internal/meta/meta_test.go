@@ -66,7 +66,7 @@ func TestError(t *testing.T) {
 		"message only":          {"an error without a code is not reliable", 400, `{"error":{"message":"no"}}`, KindNonsense, false},
 		"OAuth's words":         {"OAuth's error format is not the Graph API's", 400, `{"error":"invalid_request"}`, KindNonsense, false},
 		"timeout":               {"408 is something in between", 408, says(100, 0, false), KindOther, false},
-		"redirect":              {"so is a redirect", 302, ``, KindNonsense, false},
+		"redirect":              {"a redirect is not a platform's response", 302, ``, KindNonsense, false},
 		"outage":                {"an outage is temporary", 503, `oops`, KindUnavailable, false},
 	}
 	for name, tc := range tests {
@@ -96,7 +96,7 @@ func TestRetryAt(t *testing.T) {
 		"quota":            {"a quota lasts", ``, KindQuota, blockPause},
 		"blocked, shorter": {"the block does not depend on limits", `{"1":[{"estimated_time_to_regain_access":3}]}`, KindBlocked, blockPause},
 		"blocked, longer":  {"unless they last longer", `{"1":[{"estimated_time_to_regain_access":90}]}`, KindBlocked, 90 * time.Minute},
-		"app blocked":      {"so does a block of the app", ``, KindApp, blockPause},
+		"app blocked":      {"a block of the app lasts for the usual pause", ``, KindApp, blockPause},
 		"refused":          {"what does not pass has no time", `{"1":[{"estimated_time_to_regain_access":3}]}`, KindOther, 0},
 	}
 	for name, tc := range tests {
@@ -156,7 +156,7 @@ func TestSameText(t *testing.T) {
 		"blanks":      {"blanks are changed", " a\r\n\r\nb\u00a0c ", "a\n\nb c", true},
 		"composition": {"letters are composed", "cafe\u0301", "café", true},
 		"case":        {"another case is another text", "hello", "Hello", false},
-		"longer":      {"so is a longer text", "hello", "hello!", false},
+		"longer":      {"a longer text differs", "hello", "hello!", false},
 		"empty":       {"an empty text is nowhere", " ", "", false},
 	}
 	for name, tc := range tests {
@@ -296,7 +296,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		query := nextPage(next)
 		if (query == nil) != (next == "") {
-			t.Errorf("the page behind %q is %v", next, query)
+			t.Errorf("the page after %q is %v", next, query)
 		}
 		if query.Has("access_token") || query.Has("appsecret_proof") {
 			t.Errorf("the page after %q was requested with %v", next, query)

@@ -199,7 +199,7 @@ func TestPublishedContainer(t *testing.T) {
 					t.Errorf("%s: lookup %d: %v (-want +got):\n%s", tc.reason, i+1, err, diff)
 				}
 				if said, ok := errors.AsType[*platforms.Error](err); ok && said.Class != platforms.ClassUnknown {
-					t.Errorf("lookup %d is %s: a post that is out must not count as refused", i+1, said.Class)
+					t.Errorf("lookup %d is %s: a published post must not count as refused", i+1, said.Class)
 				}
 				if tc.posts == gone {
 					clk.Step(unreadWait)
