@@ -192,7 +192,7 @@ func TestUnavailable(t *testing.T) {
 		away   bool
 	}{
 		"no listener":       {"the control plane is being restarted", 0, true},
-		"not available":     {"a load balancer without a server behind it", http.StatusServiceUnavailable, true},
+		"not available":     {"a load balancer without a backend", http.StatusServiceUnavailable, true},
 		"too many requests": {"it is busy", http.StatusTooManyRequests, true},
 		"internal":          {"etcd is away", http.StatusInternalServerError, true},
 		"gateway":           {"a proxy in between", http.StatusBadGateway, true},

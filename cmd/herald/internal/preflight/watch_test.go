@@ -109,7 +109,7 @@ func TestWatch(t *testing.T) {
 		{"the API is unavailable", func(a *api) { a.status = http.StatusServiceUnavailable }, false, false},
 		{"the permission was revoked", func(a *api) { a.status = http.StatusForbidden }, false, false},
 		{"the CRDs were deleted, as during an uninstall", func(a *api) { a.status = http.StatusNotFound }, false, false},
-		{"they are as before", func(a *api) { a.status = 0 }, false, false},
+		{"the definitions are unchanged", func(a *api) { a.status = 0 }, false, false},
 		{"another release has brought older ones", func(a *api) { a.version, a.older = "3", true }, true, true},
 	} {
 		before := compared()

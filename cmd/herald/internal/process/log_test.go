@@ -137,7 +137,7 @@ func TestNewLog(t *testing.T) {
 			[]logtest.Line{{"level": "INFO", "msg": "Stopping", "delay": "1.5s"}},
 		},
 		"a duration of a logger": {
-			"as above", slog.LevelInfo, func(log *slog.Logger) { log.With("every", time.Hour).Info("Sweeping") },
+			"loggers with values format durations in the same way", slog.LevelInfo, func(log *slog.Logger) { log.With("every", time.Hour).Info("Sweeping") },
 			[]logtest.Line{{"level": "INFO", "msg": "Sweeping", "every": "1h0m0s"}},
 		},
 		"a duration of a controller": {

@@ -78,7 +78,7 @@ func TestShutdownTimeout(t *testing.T) {
 		"AfterAnHour":   {reason: "the manager would release it as well, so an uninstall ends", change: sent, deleted: ago(time.Hour)},
 		"Accepted":      {reason: "the administrator accepts the loss", change: sent, deleted: ago(time.Minute), options: Options{WithoutRecords: true}},
 		"NamespaceEnds": {reason: "the promise ends with the namespace", change: func(c *cluster) { sent(c); c.namespace.DeletionTimestamp = ago(time.Minute) }, deleted: ago(time.Minute)},
-		"NamespaceGone": {reason: "the same", change: func(c *cluster) { sent(c); c.namespace = nil }, deleted: ago(time.Minute)},
+		"NamespaceGone": {reason: "the promise ends with the namespace", change: func(c *cluster) { sent(c); c.namespace = nil }, deleted: ago(time.Minute)},
 		"NoTeam":        {reason: "records belong to Teams", change: func(c *cluster) { sent(c); c.team = nil }, deleted: ago(time.Minute)},
 		"OtherTeam":     {reason: "the namespace belongs to another team", change: func(c *cluster) { sent(c); c.team.Spec.Namespace = "team-beta" }, deleted: ago(time.Minute)},
 		"TeamGoes":      {reason: "its records go with it", change: func(c *cluster) { sent(c); c.team.DeletionTimestamp = ago(time.Minute) }, deleted: ago(time.Minute)},
