@@ -18,7 +18,7 @@ func TestHostile(t *testing.T) {
 		"script in a text": {
 			"a text is escaped", postView{Text: []span{{Text: "<script>alert(1)</script>"}}}, "&lt;script&gt;", "<script",
 		},
-		"script in a title": {"the same", postView{Title: "<b>bold</b>"}, "&lt;b&gt;", "<b>"},
+		"script in a title": {"a title is escaped", postView{Title: "<b>bold</b>"}, "&lt;b&gt;", "<b>"},
 		"quotes in a name": {
 			"quotes do not end an attribute", postView{profile: profile{Path: `/accounts/x/1" onclick="alert(1)`}}, "&#34; onclick", `" onclick=`,
 		},
