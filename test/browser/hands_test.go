@@ -56,7 +56,7 @@ var _ = Describe("Keyboard shortcuts", func() {
 		must(dialog.Wait())
 		inEveryLook(page, "shortcuts")
 		must(page.Press("n"))
-		Expect(page.URL()).To(HaveSuffix("/posts"), "the page behind a dialog does not act")
+		Expect(page.URL()).To(HaveSuffix("/posts"), "the page is inert behind a dialog")
 		must(page.Press(kb.Escape))
 		must(dialog.WaitGone())
 		must(page.Follow(func() error { return page.Press("n") }))

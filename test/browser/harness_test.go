@@ -103,7 +103,7 @@ var _ = Describe("The harness", func() {
 		_, err := chrome.Eval[any](page, `document.getElementById("d").showModal()`)
 		must(err)
 		Expect(page.Get("button", "Close").Count()).To(Equal(1))
-		Expect(page.Get("button", "Under").Count()).To(BeZero(), "what is behind a modal dialog is not there for a screen reader")
+		Expect(page.Get("button", "Under").Count()).To(BeZero(), "a modal dialog hides the page from screen readers")
 	})
 
 	It("clicks a hidden control's label, like a user, and never its cover", func() {

@@ -87,7 +87,7 @@ func lighthouse(url, cookies string) scores {
 	command.Env = append(os.Environ(), "CHROME_PATH="+browser.Path)
 	var out, complaints bytes.Buffer
 	command.Stdout, command.Stderr = &out, &complaints
-	Expect(command.Run()).To(Succeed(), "`make lighthouse` brings what it needs; it says:\n%s", &complaints)
+	Expect(command.Run()).To(Succeed(), "`make lighthouse` installs the dependencies; output:\n%s", &complaints)
 	var s scores
 	must(json.Unmarshal(out.Bytes(), &s))
 	Expect(s.RuntimeError).To(BeNil())

@@ -26,7 +26,7 @@ var pictures = flag.String("pictures", "", "folder that takes the pictures of th
 // TestPictures takes the documentation's screenshots from the whole stack. Only `make pictures` runs it.
 func TestPictures(t *testing.T) {
 	if *pictures == "" {
-		t.Skip("make pictures asks for them")
+		t.Skip("run make pictures")
 	}
 	site := signedIn(t)
 	// One per day, so the calendar has space for all.

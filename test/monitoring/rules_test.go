@@ -53,7 +53,7 @@ var rows = []row{
 	{"of two platforms, one app", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x60`, `herald_app_held{platform="threads"} 0x60`}, "11m", 1, "platform=x", ""},
 	{"some minutes pass by themselves", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x4 0x60`}, "11m", 0, "", ""},
 	{"one post per hour probes the limit", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x59 0 1x59`}, "62m", 1, "platform=x", ""},
-	{"it is over", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x59 0x60`}, "70m", 0, "", ""},
+	{"the alert's cause has ended", "HeraldAppHeld", []string{`herald_app_held{platform="x"} 1x59 0x60`}, "70m", 0, "", ""},
 	{"it is disabled, which ends its series", "HeraldConnectionNotReady", []string{`herald_connection_ready{namespace="acme",connection="a",platform="x"} 0x30 _x60`}, "61m", 0, "", ""},
 
 	{"no pod serves it", "HeraldWebhookNotServed", []string{`herald_webhook_served{namespace="herald-system",pod="m-1"} 0x30`}, "11m", 1, "namespace=herald-system,pod=m-1", ""},
@@ -184,11 +184,11 @@ var rows = []row{
 		`herald_teams_near_budget{namespace="herald-system",pod="m-1",budget="unfinishedPosts"} 2x90`, `herald_teams_near_budget{namespace="herald-system",pod="m-2",budget="unfinishedPosts"} 0x90`,
 		`herald_teams_near_budget{namespace="herald-system",pod="m-1",budget="posts"} 0x90`,
 	}, "61m", 1, "budget=unfinishedPosts,namespace=herald-system", "2"},
-	{"a burst is over within the hour", "HeraldBudgetNearlyUsed", []string{
+	{"a burst ends within the hour", "HeraldBudgetNearlyUsed", []string{
 		`herald_teams_near_budget{namespace="herald-system",pod="m-1",budget="pendingFiles"} 1x50 0x40`,
 	}, "61m", 0, "", ""},
 
-	{"a node lags behind, and another is right", "HeraldClockOff", []string{
+	{"one node is slow, and another is up to date", "HeraldClockOff", []string{
 		`herald_clock_skew_seconds{namespace="herald-system",pod="m-1"} -61x90`, `herald_clock_skew_seconds{namespace="herald-system",pod="a-1"} 0x90`,
 	}, "6m", 1, "namespace=herald-system,pod=m-1", "61"},
 	{"a corrected clock", "HeraldClockOff", []string{`herald_clock_skew_seconds{namespace="herald-system",pod="m-1"} 61x3 0x90`}, "6m", 0, "", ""},

@@ -129,9 +129,9 @@ var rightsOfManager = map[string][]right{
 			"leases.coordination.k8s.io herald-clock", "get update",
 			"to count minutes there and in the bucket, which detects a cluster that was restored to an earlier state",
 		},
-		{"leases.coordination.k8s.io herald-manager", "get patch update watch", "as above"},
+		{"leases.coordination.k8s.io herald-manager", "get patch update watch", "to elect a leader, and to count minutes"},
 		{"secrets", "create", "to create the webhook's certificate; policy herald-manager-secrets"},
-		{"secrets herald-webhook-certificate", "get update", "as above"},
+		{"secrets herald-webhook-certificate", "get update", "to maintain the webhook's certificate"},
 	}),
 	"in the namespaces of teams": {
 		{

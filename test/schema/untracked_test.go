@@ -59,7 +59,7 @@ var _ = Describe("The policy about posts that are not applied", Ordered, func() 
 		Expect(post.ManagedFields != nil).To(Equal(tracked))
 		post.Status = v1alpha1.PostStatus{Phase: v1alpha1.PhaseScheduled, ObservedGeneration: 1}
 		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("herald"))).To(Succeed())
-		Expect(post.ManagedFields != nil).To(Equal(tracked), "a status write changes nothing about that")
+		Expect(post.ManagedFields != nil).To(Equal(tracked), "a status write does not start tracking")
 	},
 		Entry("one from the REST API or an agent is not tracked", fromAPI(v1alpha1.OriginAPI), false),
 		Entry("one from the web application is not tracked", fromAPI(v1alpha1.OriginWeb), false),
