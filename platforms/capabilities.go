@@ -82,6 +82,10 @@ type Capabilities struct {
 	// ListingAuthoritative lists the categories whose listings prove absence: a post that is missing twice after
 	// ListingLag was not published.
 	ListingAuthoritative []v1alpha1.Category
+	// Idempotent reports whether the platform keeps at most one post per Job.Key. Lookup then reads that post by its key,
+	// so a single one settles the outcome of a call that has ended, and repeating the call never publishes twice, even if
+	// the platform is still processing an earlier one. Herald never leaves the outcome to a user.
+	Idempotent bool
 	// Hosts are the platform's hosts that Herald calls.
 	Hosts Hosts
 	// RefreshLead is how long before expiry a token is renewed.

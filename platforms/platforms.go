@@ -146,10 +146,21 @@ type Content struct {
 	TikTok v1alpha1.TikTokOptions
 }
 
+// Key identifies the content of a job. All calls that publish this content have the same key, in any attempt and any
+// process, and no other content has it. An idempotent platform derives the id of its post from the key.
+type Key struct {
+	// CreatedAt is when the Post resource was created, to the second.
+	CreatedAt time.Time
+	// Sum is derived from the Post's UID, the target, and the card of a tree.
+	Sum [16]byte
+}
+
 // Job is one publication to one account.
 type Job struct {
 	Account Account
 	Content Content
+	// Key identifies the content on an idempotent platform; others ignore it.
+	Key Key
 	// Checkpoint is what Prepare returned for this content. It is empty if there is none, or if the platform is not a
 	// Preparer. Everyone with read access to the post can see it, so it must not grant access.
 	Checkpoint string

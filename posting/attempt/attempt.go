@@ -12,6 +12,7 @@
 //     the post allows a resend.
 //   - A refusal closes an attempt only after a lookup has confirmed that nothing was published, or has failed.
 //   - An open attempt whose window is over is resolved by a lookup, never by a call.
+//   - On an idempotent platform, an attempt is only closed as unknown if its post is being deleted.
 //   - A known external ID is never replaced.
 //   - An attempt that names a group is sent only after its group was opened. It never gets another group.
 package attempt
@@ -53,6 +54,9 @@ type Timing struct {
 	LookupTimeout time.Duration
 	// Authoritative means that a post that is still missing from the listing after Lag was not published.
 	Authoritative bool
+	// Idempotent means that a repeated call cannot publish twice, and that one lookup after the call proves absence; see
+	// platforms.Capabilities.
+	Idempotent bool
 }
 
 // IsOpen reports whether an attempt has no recorded outcome.

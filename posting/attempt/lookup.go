@@ -68,15 +68,15 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 		return nil
 	}
 	t.Attempt.Lookups++
-	if t.Attempt.Lookups < requiredLookups {
+	if t.Attempt.Lookups < requiredLookups && !timing.Idempotent {
 		t.NextTryAt = v1alpha1.NewTimePtr(now.Add(max(timing.Lag/2, firstRetry)))
 		return nil
 	}
-	if timing.Authoritative && !f.Proof {
+	if timing.Idempotent || timing.Authoritative && !f.Proof {
 		// The search covered all calls since the first ambiguous one and found nothing.
 		t.Attempt.UnknownSince = nil
 	}
-	closeMissing(t, timing.Authoritative || f.Proof, policy, now)
+	closeMissing(t, timing.Idempotent || timing.Authoritative || f.Proof, policy, now)
 	return nil
 }
 
@@ -121,6 +121,7 @@ func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing 
 	since := now.Sub(callFinishedAt(t.Attempt, timing))
 	taken := t.Attempt.OperationID != ""
 	switch {
+	case timing.Idempotent: // a later lookup settles the outcome, however late
 	case taken && since > max(workFor, timing.LookupTimeout):
 		closeUnknown(t, policy, now, "the platform accepted it and did not report its outcome in time: "+err.Problem)
 		return nil

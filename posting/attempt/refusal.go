@@ -146,7 +146,7 @@ func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, t
 	}
 	announced := err.RetryAt.After(now) && inTime(t, err.RetryAt)
 	switch isOver := now.Sub(from) > timeout && !announced; {
-	case isOver && err.Class == platforms.ClassUnknown:
+	case isOver && err.Class == platforms.ClassUnknown && !timing.Idempotent:
 		closeUnknown(t, v1alpha1.OnUnknownFail, now, "the platform refused it, and the lookup to confirm that failed: "+err.Error())
 	case isOver:
 		refuseUnconfirmed(t, now)

@@ -5,6 +5,7 @@ package delivery
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"strconv"
 	"time"
@@ -39,6 +40,14 @@ func Content(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) 
 		c.InReplyTo = t.Cards[card-1].ExternalID
 	}
 	return c
+}
+
+// Key returns the key of what to publish next for a target. It depends only on what never changes: the post's UID and
+// creation, the target, and the number of published cards.
+func Key(post *v1alpha1.Post, target int) platforms.Key {
+	card := attempt.NextCard(posting.Of(post).Target(target))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d", post.UID, target, card))
+	return platforms.Key{CreatedAt: post.CreationTimestamp.UTC(), Sum: [16]byte(sum[:16])}
 }
 
 // file returns a reference's file, with the reference's alt text or, failing that, the Media's. As in captions of

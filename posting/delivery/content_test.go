@@ -256,3 +256,39 @@ func TestContentHashIsStable(t *testing.T) {
 		}
 	}
 }
+
+func TestKey(t *testing.T) {
+	base := func(change func(*v1alpha1.Post)) platforms.Key {
+		p := post(v1alpha1.TargetStatus{})
+		p.UID, p.CreationTimestamp = "uid", metav1.NewTime(t0)
+		p.Spec.Targets = append(p.Spec.Targets, p.Spec.Targets[0])
+		change(p)
+		return Key(p, 0)
+	}
+	first := base(func(*v1alpha1.Post) {})
+	if !first.CreatedAt.Equal(t0) {
+		t.Errorf("the key is from %s, want the post's creation", first.CreatedAt)
+	}
+	for _, tt := range []struct {
+		name, reason string
+		change       func(*v1alpha1.Post)
+		same         bool
+	}{
+		{"another attempt", "it publishes the same content", func(p *v1alpha1.Post) {
+			p.Status.Targets = []v1alpha1.TargetStatus{{Attempt: &v1alpha1.Attempt{Number: 7}}}
+		}, true},
+		{"a new name", "the object is the same", func(p *v1alpha1.Post) { p.Name = "renamed" }, true},
+		{"another post", "even with the same text, it is another publication", func(p *v1alpha1.Post) { p.UID = "other" }, false},
+		{"the next card", "each card is a post on the platform", func(p *v1alpha1.Post) {
+			p.Status.Targets = []v1alpha1.TargetStatus{{Cards: make([]v1alpha1.CardStatus, 1)}}
+		}, false},
+	} {
+		if got := base(tt.change); (got == first) != tt.same {
+			t.Errorf("%s: the key is the same: %t, want %t (%s)", tt.name, got == first, tt.same, tt.reason)
+		}
+	}
+	p := post(v1alpha1.TargetStatus{})
+	if Key(p, 0) == Key(p, 1) {
+		t.Error("two targets have the same key, and may be the same account")
+	}
+}

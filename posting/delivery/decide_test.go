@@ -29,13 +29,14 @@ var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 type publisher struct {
 	platforms.Publisher
 
-	delivers []v1alpha1.Category
+	delivers   []v1alpha1.Category
+	idempotent bool
 }
 
 func (p publisher) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
 		CallTimeout: 10 * time.Second, ListingLag: time.Minute, ListingAuthoritative: []v1alpha1.Category{v1alpha1.CategoryText},
-		Delivers: append([]v1alpha1.Category{v1alpha1.CategoryText}, p.delivers...),
+		Delivers: append([]v1alpha1.Category{v1alpha1.CategoryText}, p.delivers...), Idempotent: p.idempotent,
 	}
 }
 

@@ -241,6 +241,9 @@ func (f *Facts) Timing(name v1alpha1.Platform) (attempt.Timing, bool) {
 	timing.Lag = capabilities.ListingLag
 	timing.ConfirmAfter = cmp.Or(capabilities.ConfirmAfter, capabilities.ListingLag)
 	timing.Authoritative = capabilities.ProvesAbsence(f.Post.Spec.Category)
+	if timing.Idempotent = capabilities.Idempotent; timing.Idempotent {
+		timing.Lag, timing.ConfirmAfter = 0, 0
+	}
 	return timing, true
 }
 

@@ -273,6 +273,10 @@ func TestTiming(t *testing.T) {
 	if _, ok := f.Timing(v1alpha1.PlatformTikTok); ok {
 		t.Error("this process does not have the platform")
 	}
+	f.Platforms = platforms.Registry{v1alpha1.PlatformX: publisher{idempotent: true}}
+	if got, _ := f.Timing(v1alpha1.PlatformX); !got.Idempotent || got.Lag != 0 || got.ConfirmAfter != 0 {
+		t.Errorf("a post that is read by its key does not depend on a listing: %+v", got)
+	}
 }
 
 // TestFailPosted checks that it panics to fail a published target.

@@ -40,6 +40,8 @@ type scenario struct {
 	tells bool
 	// dedupes: the platform refuses repeated calls as duplicates.
 	dedupes bool
+	// keyed: the platform keeps one post per key, refuses repeated calls as duplicates, and finds the post by its key.
+	keyed   bool
 	targets int
 	cards   int
 	policy  v1alpha1.UnknownOutcomePolicy
@@ -108,7 +110,7 @@ func text(name string, change func(*scenario)) scenario {
 		settings: settings, capabilities: capabilities,
 	}
 	change(&s)
-	s.capabilities.ListingAuthoritative = nil
+	s.capabilities.ListingAuthoritative, s.capabilities.Idempotent = nil, s.keyed
 	if s.listing == reliable && !s.containers {
 		s.capabilities.ListingAuthoritative = s.capabilities.Delivers
 	}
@@ -191,6 +193,23 @@ func scenarios() []scenario {
 			s.cards, s.chained, s.kinds = 2, true, []fault{lies, crash, writeLost}
 		}),
 		text("a tree", func(s *scenario) { s.cards, s.kinds = 2, []fault{crash, answerLost, stale} }),
+		text("a text under a key of its own", func(s *scenario) {
+			s.listing, s.keyed, s.cancels = unreliable, true, true
+			s.kinds = []fault{crash, stall, answerLost, lies, blind, writeLost, busy, duplicate}
+		}),
+		text("a text under a key of its own, with clocks that lie", func(s *scenario) {
+			s.listing, s.keyed, s.clocks, s.kinds = unreliable, true, lying, []fault{crash, answerLost, lies}
+		}),
+		text("a text under a key of its own, where the platform works on a call for longer than it declares", func(s *scenario) {
+			s.listing, s.keyed, s.beyond.work, s.kinds = unreliable, true, 5000, []fault{crash, answerLost, blind}
+		}),
+		text("a text under a key of its own, where lookups fail until it is too late", func(s *scenario) {
+			s.listing, s.keyed, s.faults, s.kinds = unreliable, true, 3, []fault{answerLost, blind}
+			s.settings.StartingDeadline = 8 * time.Second
+		}),
+		text("a tree under keys of its own", func(s *scenario) {
+			s.listing, s.keyed, s.cards, s.chained, s.kinds = unreliable, true, 2, true, []fault{crash, answerLost, lies, writeLost}
+		}),
 		text("a tree, where a card is recorded and the next one claimed by one write", func(s *scenario) {
 			s.cards, s.chained, s.kinds = 2, true, []fault{crash, answerLost, writeLost}
 		}),

@@ -176,6 +176,9 @@ func (w *world) checkTarget(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 		w.unknowns[i]--
 		w.inDoubt[i], answered = false, true
 	}
+	if w.x.keyed && (attempt.Undecided(n) || n.Attempt.Outcome == v1alpha1.OutcomeUnknown) {
+		w.failf(I6, "target %d is left to a user, although its key settles the outcome", i)
+	}
 	if n.Attempt.Outcome == v1alpha1.OutcomeUnknown && opened {
 		w.unknowns[i]++
 		w.inDoubt[i] = true
@@ -218,7 +221,8 @@ func (w *world) checkOpened(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 			w.failf(I3, "attempt %s follows one of unknown outcome", id)
 		}
 	case v1alpha1.OutcomeRefused, v1alpha1.OutcomeNotSent, v1alpha1.OutcomeAbsent:
-		if why := w.mayStillBe(prev.ID); why != "" && !w.isBelieved(prev.Outcome) {
+		// Under the same key, both calls create the same post.
+		if why := w.mayStillBe(prev.ID); why != "" && !w.isBelieved(prev.Outcome) && !w.x.keyed {
 			w.failf(I3, "attempt %s follows %s, which was closed as %s: %s", id, prev.ID, prev.Outcome, why)
 		}
 	default:

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting/attempt"
@@ -25,6 +26,7 @@ type broken struct {
 	skipOpen, openBlind, openUnconfirmed, openEarly, openUnderBrake     bool
 	closeBlind, conflictUnsent, missingUnsent, anyVersion, cancelArmed  bool
 	callUnderBrake, believeAbove, freezeUnsent                          bool
+	otherKey, doubtKeyed                                                bool
 }
 
 // decision returns the actions of a manager that breaks rules.
@@ -234,6 +236,23 @@ var mutations = []mutation{
 		"no check whether the cache is behind", "it spares a conflict: the resourceVersion protects",
 		func(s *scenario) { faults(2, stale, answerLost, writeLost)(s); s.broken.noStaleness = true },
 		nil,
+	},
+	{
+		"a key that differs by attempt", "the platform works on the first call for longer than it declares, and keeps both posts",
+		func(s *scenario) {
+			faults(1, answerLost)(s)
+			s.listing, s.keyed, s.beyond.work, s.broken.otherKey = unreliable, true, 5000, true
+		},
+		[]Rule{I3},
+	},
+	{
+		"an idempotent platform treated like any other", "a user is asked after lookups have failed, although a later one would settle it",
+		func(s *scenario) {
+			faults(3, answerLost, blind)(s)
+			s.settings.StartingDeadline = 8 * time.Second
+			s.listing, s.keyed, s.broken.doubtKeyed = unreliable, true, true
+		},
+		[]Rule{I6},
 	},
 	{
 		"a listing that lags more than it declares", "the protocol relies on it",

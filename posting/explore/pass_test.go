@@ -257,6 +257,7 @@ func (w *world) found(i int) *version {
 	m := &w.manager[i]
 	timing := w.timing()
 	timing.Authoritative = timing.Authoritative || w.x.broken.trustListing
+	timing.Idempotent = timing.Idempotent && !w.x.broken.doubtKeyed
 	return w.changed(m.copy, func(p *v1alpha1.Post) {
 		if w.x.broken.alwaysRetry {
 			p.Spec.OnUnknownOutcome = v1alpha1.OnUnknownRetry

@@ -98,7 +98,7 @@ func externalID(post int) string { return "p" + strconv.Itoa(post) }
 // land executes a call and returns the number of the post, or 0 if the container was already visible. If hidden is set,
 // the listing contains the post only after the declared lag or, if it is unreliable, never.
 func (w *world) land(c call, hidden bool) int {
-	if c.container > 0 && w.containers[c.container-1].post > 0 || w.x.dedupes && w.repeats(c) {
+	if c.container > 0 && w.containers[c.container-1].post > 0 || w.x.dedupes && w.repeats(c) || w.byKey(c.target, c.card, c.attempt) > 0 {
 		return 0
 	}
 	visible := w.now
@@ -119,6 +119,17 @@ func (w *world) land(c call, hidden bool) int {
 // repeats reports whether the platform already has a post with the text of the call.
 func (w *world) repeats(c call) bool {
 	return slices.ContainsFunc(w.posts, func(p published) bool { return p.target == c.target && p.text == c.text })
+}
+
+// byKey returns the number of the post with the key of a call, or 0. Only a manager that breaks rules has a key per
+// attempt.
+func (w *world) byKey(target, card int, attempt string) int {
+	if !w.x.keyed {
+		return 0
+	}
+	return 1 + slices.IndexFunc(w.posts, func(p published) bool {
+		return p.target == target && p.card == card && (!w.x.broken.otherKey || p.attempt == attempt)
+	})
 }
 
 // platformSteps adds what may become of orphaned calls: the platform executes them within its time limit, or not at
@@ -142,6 +153,12 @@ func (w *world) platformSteps(add adder) {
 // lookupResult returns the lookup result for a target's call.
 func (w *world) lookupResult(post *v1alpha1.Post, i int) platforms.LookupResult {
 	a := posting.Of(post).Target(i).Attempt
+	if w.x.keyed {
+		if at := w.byKey(i, int(a.Card), a.ID); at > 0 {
+			return platforms.LookupResult{Matches: 1, ExternalID: externalID(at), Certain: true}
+		}
+		return platforms.LookupResult{Proof: true}
+	}
 	if a.Checkpoint != "" {
 		if at := w.containers[number(a.Checkpoint)-1].post; at > 0 {
 			return platforms.LookupResult{Matches: 1, ExternalID: externalID(at)}

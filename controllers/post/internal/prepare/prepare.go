@@ -124,7 +124,7 @@ func (p *Preparer) Job(t *Target) platforms.Job {
 	}
 	return platforms.Job{
 		Account: platforms.Account{ID: t.Conn.Spec.AccountID, Username: t.Conn.Status.Username, Token: t.Token},
-		Content: content,
+		Content: content, Key: delivery.Key(t.Post, t.Index),
 	}
 }
 
