@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -122,23 +123,9 @@ func (c *Client) Get(ctx context.Context, address string, want Expected, take fu
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	u, err := url.Parse(address)
+	response, err := c.open(ctx, address, want.MIMEType)
 	if err != nil {
-		return permanent("it is not a URL")
-	}
-	if err := check(u); err != nil {
 		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
-	if err != nil {
-		return permanent("it is not a URL")
-	}
-	req.Header.Set("User-Agent", "Herald")
-	req.Header.Set("Accept", want.MIMEType)
-	req.Header.Set("Accept-Encoding", "identity")
-	response, err := c.client.Do(req)
-	if err != nil {
-		return explain(err)
 	}
 	defer func() { _ = response.Body.Close() }() // Close errors do not affect the data read.
 	size, err := sizeOf(response, want)
@@ -155,6 +142,69 @@ func (c *Client) Get(ctx context.Context, address string, want Expected, take fu
 	default:
 		return body.checkEOF()
 	}
+}
+
+// open requests a file of the given type, as for the Accept header. The caller closes the response's body.
+func (c *Client) open(ctx context.Context, address, accept string) (*http.Response, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, permanent("it is not a URL")
+	}
+	if err := check(u); err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	if err != nil {
+		return nil, permanent("it is not a URL")
+	}
+	req.Header.Set("User-Agent", "Herald")
+	req.Header.Set("Accept", accept)
+	req.Header.Set("Accept-Encoding", "identity")
+	response, err := c.client.Do(req)
+	if err != nil {
+		return nil, explain(err)
+	}
+	return response, nil
+}
+
+// Page is a small file, such as a web page.
+type Page struct {
+	// URL is where it was found, after redirects.
+	URL *url.URL
+	// Type is the media type that the server sends, without parameters.
+	Type string
+	// Body is the file, or its beginning.
+	Body []byte
+	// Whole reports whether the body is the whole file.
+	Whole bool
+}
+
+// Page downloads at most limit bytes of a file of unknown size, within the client's timeout. Errors are
+// *DownloadError.
+func (c *Client) Page(ctx context.Context, address, accept string, limit int64) (Page, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	response, err := c.open(ctx, address, accept)
+	if err != nil {
+		return Page{}, err
+	}
+	defer func() { _ = response.Body.Close() }() // Close errors do not affect the data read.
+	if err := checkStatus(response.StatusCode); err != nil {
+		return Page{}, err
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if err != nil {
+		return Page{}, explain(err)
+	}
+	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if err != nil {
+		mediaType = ""
+	}
+	whole := int64(len(body)) <= limit
+	if !whole {
+		body = body[:limit]
+	}
+	return Page{URL: response.Request.URL, Type: mediaType, Body: body, Whole: whole}, nil
 }
 
 func sizeOf(response *http.Response, want Expected) (int64, error) {

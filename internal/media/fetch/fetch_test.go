@@ -326,3 +326,42 @@ func FuzzHead(f *testing.F) {
 		}
 	})
 }
+
+func TestPage(t *testing.T) {
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/page":
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.(http.Flusher).Flush() //nolint:forcetypeassert // the server's own
+			_, _ = w.Write([]byte("0123456789"))
+		case "/moved":
+			http.Redirect(w, r, "/page", http.StatusFound)
+		case "/gone":
+			w.WriteHeader(http.StatusGone)
+		}
+	}))
+	for name, tc := range map[string]struct {
+		reason, path string
+		limit        int64
+		allow        func(netip.Addr) error
+		body         string
+		whole        bool
+		words        string
+	}{
+		"whole":     {"pages do not announce their size", "/page", 10, anywhere, "0123456789", true, ""},
+		"beginning": {"the rest is not needed", "/page", 4, anywhere, "0123", false, ""},
+		"redirect":  {"relative addresses in it refer to where it was found", "/moved", 10, anywhere, "0123456789", true, ""},
+		"gone":      {"an error page is not the page", "/gone", 10, anywhere, "", false, "status 410"},
+		"inside":    {"a user must not read the cluster's network", "/page", 10, nil, "", false, "no public server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := trusting(s, Options{Allow: tc.allow}).Page(t.Context(), s.URL+tc.path, "text/html", tc.limit)
+			if (err != nil) != (tc.words != "") || err != nil && !strings.Contains(err.Error(), tc.words) {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if err == nil && (string(got.Body) != tc.body || got.Whole != tc.whole || got.Type != "text/html" || got.URL.Path != "/page") {
+				t.Errorf("%s: got %+v", tc.reason, got)
+			}
+		})
+	}
+}
