@@ -24,9 +24,10 @@ const (
 	TikTok    = "tiktok.com"
 	YouTube   = "youtube.com"
 	YouTuBe   = "youtu.be"
+	Bluesky   = "bsky.app"
 )
 
-var all = []string{X, Twitter, Threads, ThreadsOf, Instagram, Facebook, FB, FBWatch, TikTok, YouTube, YouTuBe}
+var all = []string{X, Twitter, Threads, ThreadsOf, Instagram, Facebook, FB, FBWatch, TikTok, YouTube, YouTuBe, Bluesky}
 
 // Address is a page's address.
 type Address struct {

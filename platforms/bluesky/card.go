@@ -1,0 +1,191 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bluesky
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/herald-social/herald/internal/media/fetch"
+	"github.com/herald-social/herald/internal/text"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+)
+
+// Pages downloads the web pages that texts refer to. *fetch.Client implements it.
+type Pages interface {
+	Page(ctx context.Context, address, accept string, limit int64) (fetch.Page, error)
+}
+
+const (
+	// maxPage is how much of a page is read: its metadata is at its beginning.
+	maxPage = 512 << 10
+	// maxThumb bounds a card's picture (lexicon app.bsky.embed.external). A larger one is left out.
+	maxThumb = 1_000_000
+	// maxCardText bounds the title and the description of a card, in bytes. A checkpoint contains both.
+	maxCardText = 300
+)
+
+// card is what Bluesky shows of the first address in a text without files (lexicon app.bsky.embed.external). The client
+// has to look it up: Bluesky does not read the page.
+type card struct {
+	Title       string `json:"title"`
+	Description string `json:"description,omitempty"`
+	// Thumb is the entry of the picture's blob, as in a checkpoint of files; empty if there is none.
+	Thumb string `json:"thumb,omitempty"`
+}
+
+// cardPrefix begins the checkpoint of a post with an address. The card is missing if the page could not be read.
+const cardPrefix = "card:"
+
+// maxCheckpoint is the maximum length of a checkpoint (the schema of a Post's status).
+const maxCheckpoint = 1024
+
+// checkpoint returns the checkpoint of a card. It leaves out what does not fit: characters that JSON escapes are longer.
+func (c card) checkpoint() string {
+	for _, fitting := range []card{c, {Title: c.Title, Thumb: c.Thumb}} {
+		data, err := json.Marshal(fitting)
+		if err == nil && c.Title != "" && len(cardPrefix)+len(data) <= maxCheckpoint {
+			return cardPrefix + string(data)
+		}
+	}
+	return cardPrefix
+}
+
+// parseCard parses a checkpoint. ok is false if it is not that of a card, and the title is empty if there is no card.
+func parseCard(checkpoint string) (c card, ok bool) {
+	data, ok := strings.CutPrefix(checkpoint, cardPrefix)
+	if !ok {
+		return card{}, false
+	}
+	if err := json.Unmarshal([]byte(data), &c); err != nil || c.Thumb != "" && !isBlob(c.Thumb) {
+		return card{}, true
+	}
+	return c, true
+}
+
+// linked returns the first address in a text, or "" if there is none that can be read.
+func linked(text string) string {
+	for _, at := range links(text) {
+		if link := text[at.Start:at.End]; strings.HasPrefix(strings.ToLower(link), "https://") {
+			return link
+		}
+	}
+	return ""
+}
+
+// external returns the embed of a card.
+func (c *card) external(uri string) *embed {
+	e := &embed{Type: "app.bsky.embed.external", External: &external{URI: uri, Title: c.Title, Description: c.Description}}
+	if thumb, ok := parseBlob(c.Thumb); ok {
+		e.External.Thumb = &thumb
+	}
+	return e
+}
+
+// prepareCard reads the page and uploads its picture. A page that cannot be read does not delay the post, which is then
+// published without a card.
+func (p *Platform) prepareCard(ctx context.Context, token platforms.Token, uri string) (string, *platforms.Error) {
+	var c card
+	page, err := p.pages.Page(ctx, uri, "text/html", maxPage)
+	if err != nil || page.Type != "text/html" && page.Type != "application/xhtml+xml" {
+		return c.checkpoint(), nil
+	}
+	c, image := readMetadata(page.Body)
+	at, err := page.URL.Parse(image)
+	if c.Title == "" || image == "" || err != nil {
+		return c.checkpoint(), nil
+	}
+	picture, err := p.pages.Page(ctx, at.String(), "image/jpeg, image/png, image/webp", maxThumb)
+	if kind := http.DetectContentType(picture.Body); err == nil && picture.Whole && slices.Contains(thumbTypes(), kind) {
+		thumb, failure := p.uploadThumb(ctx, token, picture.Body, kind)
+		if failure != nil {
+			return "", failure
+		}
+		c.Thumb = thumb.id()
+	}
+	return c.checkpoint(), nil
+}
+
+func thumbTypes() []string { return []string{"image/jpeg", "image/png", "image/webp"} }
+
+func (p *Platform) uploadThumb(ctx context.Context, token platforms.Token, data []byte, kind string) (blob, *platforms.Error) {
+	resp, failure, err := p.authorized(ctx, token, func(access string) (*transport.Response, error) {
+		return p.api.Do(ctx, client.Call{
+			Action: "upload", Path: uploadBlob, Token: access, Timeout: uploadTimeout,
+			Body: client.Body{Content: bytes.NewReader(data), Length: int64(len(data)), Type: kind},
+		})
+	})
+	switch {
+	case failure != nil:
+		return blob{}, failure
+	case err != nil:
+		return blob{}, p.api.Unanswered(err)
+	}
+	return p.uploaded(resp, "picture of the page")
+}
+
+// readMetadata returns the title and description of a page, and the address of its picture: those of the Open Graph
+// protocol (ogp.me), or the ones of HTML.
+func readMetadata(page []byte) (c card, image string) {
+	found := map[string]string{}
+	tokens := html.NewTokenizer(bytes.NewReader(page))
+	for {
+		switch tokens.Next() {
+		case html.ErrorToken:
+			if tokens.Err() == io.EOF { //nolint:errorlint // the tokenizer returns the bare value
+				return cardOf(found), found["og:image"]
+			}
+			return card{}, ""
+		case html.StartTagToken, html.SelfClosingTagToken:
+			tag := tokens.Token()
+			switch {
+			case tag.DataAtom == atom.Body:
+				return cardOf(found), found["og:image"]
+			case tag.DataAtom == atom.Meta:
+				readMeta(&tag, found)
+			case tag.DataAtom == atom.Title && found["title"] == "" && tokens.Next() == html.TextToken:
+				found["title"] = tokens.Token().Data
+			}
+		case html.TextToken, html.EndTagToken, html.CommentToken, html.DoctypeToken:
+		}
+	}
+}
+
+// readMeta adds the content of a meta element by its property or name. The first one of a name counts.
+func readMeta(tag *html.Token, found map[string]string) {
+	var name, content string
+	for _, a := range tag.Attr {
+		switch a.Key {
+		case "property", "name":
+			name = strings.ToLower(a.Val)
+		case "content":
+			content = a.Val
+		}
+	}
+	if _, known := found[name]; !known && name != "" {
+		found[name] = content
+	}
+}
+
+func cardOf(found map[string]string) card {
+	first := func(names ...string) string {
+		for _, name := range names {
+			if said := text.TruncateBytes(text.Fold(strings.ToValidUTF8(found[name], "")), maxCardText); said != "" {
+				return said
+			}
+		}
+		return ""
+	}
+	return card{Title: first("og:title", "title"), Description: first("og:description", "description")}
+}

@@ -1,0 +1,141 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bluesky
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+)
+
+// session is a response of com.atproto.server.createSession or refreshSession.
+type session struct {
+	DID     jsondoc.Text `json:"did"`
+	Handle  jsondoc.Text `json:"handle"`
+	Access  jsondoc.Text `json:"accessJwt"`
+	Refresh jsondoc.Text `json:"refreshJwt"`
+}
+
+// sessions holds an account's session by the hash of its app password. It is kept in memory only: after a restart, each
+// account signs in again.
+type sessions struct {
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]*signIn
+}
+
+// signIn is the session of one app password. Its lock is held while the account signs in, since each sign-in counts
+// towards a limit of the account.
+type signIn struct {
+	mu      sync.Mutex
+	session session
+}
+
+func (s *sessions) of(token platforms.Token) *signIn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		s.known = map[[sha256.Size]byte]*signIn{}
+	}
+	key := sha256.Sum256([]byte(token.Access))
+	if s.known[key] == nil {
+		s.known[key] = &signIn{}
+	}
+	return s.known[key]
+}
+
+// session returns the account's session. It replaces the one whose access token is expired, which is empty at first.
+func (p *Platform) session(ctx context.Context, token platforms.Token, expired string) (session, *platforms.Error) {
+	held := p.sessions.of(token)
+	held.mu.Lock()
+	defer held.mu.Unlock()
+	if held.session.Access != "" && held.session.Access.String() != expired {
+		return held.session, nil
+	}
+	if held.session.Refresh != "" {
+		if renewed, failure := p.sessionFrom(ctx, client.Call{
+			Action: "refresh_token", Path: "/xrpc/com.atproto.server.refreshSession", Method: http.MethodPost, Token: held.session.Refresh.String(),
+		}); failure == nil {
+			held.session = renewed
+			return renewed, nil
+		}
+	}
+	held.session = session{}
+	identifier, password, ok := splitToken(token.Access)
+	if !ok {
+		failure := malformedToken
+		return session{}, &failure
+	}
+	begun, failure := p.sessionFrom(ctx, client.Call{
+		Action: "sign_in", Path: "/xrpc/com.atproto.server.createSession",
+		Body: asJSON(map[string]string{"identifier": identifier, "password": password}),
+	})
+	if failure == nil {
+		held.session = begun
+	}
+	return begun, failure
+}
+
+// splitToken splits an access token into handle or DID, and app password. A DID contains colons, and an app password
+// does not.
+func splitToken(token string) (identifier, password string, ok bool) {
+	at := strings.LastIndex(token, ":")
+	if at <= 0 || at == len(token)-1 {
+		return "", "", false
+	}
+	return token[:at], token[at+1:], true
+}
+
+func (p *Platform) sessionFrom(ctx context.Context, call client.Call) (session, *platforms.Error) {
+	call.Timeout = readTimeout
+	resp, err := p.api.Do(ctx, call)
+	if err != nil {
+		return session{}, p.api.Unanswered(err)
+	}
+	if resp.Status != http.StatusOK {
+		failure, _ := p.classify(resp)
+		return session{}, failure
+	}
+	s, _ := jsondoc.Decode[session](resp.Body)
+	if s.Access == "" || s.DID == "" {
+		return session{}, p.api.NoToken()
+	}
+	return s, nil
+}
+
+// authorized makes a call with the account's session. A response that the session has expired precedes any effect, so
+// the call is then made again with a new one. A failure means that nothing was sent.
+func (p *Platform) authorized(ctx context.Context, token platforms.Token, send func(access string) (*transport.Response, error)) (resp *transport.Response, failure *platforms.Error, err error) {
+	s, failure := p.session(ctx, token, "")
+	if failure != nil {
+		return nil, failure, nil
+	}
+	if resp, err = send(s.Access.String()); err != nil || !isExpired(resp) {
+		return resp, nil, err
+	}
+	if s, failure = p.session(ctx, token, s.Access.String()); failure != nil {
+		return nil, failure, nil
+	}
+	resp, err = send(s.Access.String())
+	return resp, nil, err
+}
+
+// read makes a read-only call with the account's session.
+func (p *Platform) read(ctx context.Context, action, path string, token platforms.Token) (*transport.Response, *platforms.Error) {
+	resp, failure, err := p.authorized(ctx, token, func(access string) (*transport.Response, error) {
+		return p.api.Do(ctx, client.Call{Action: action, Path: path, Token: access, Timeout: readTimeout})
+	})
+	if err != nil {
+		return nil, p.api.Unanswered(err)
+	}
+	return resp, failure
+}
+
+func asJSON(v any) client.Body { return client.JSON("application/json", v) }
