@@ -1,0 +1,244 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bluesky
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
+)
+
+const (
+	did      = "did:plc:acme"
+	signedIn = `{"did":"did:plc:acme","handle":"acme.test","accessJwt":"access","refreshJwt":"refresh"}`
+)
+
+var hello = platforms.Job{
+	Account: platforms.Account{ID: did, Username: "acme.test", Token: platforms.Token{Access: "acme.test:aaaa-bbbb"}},
+	Content: platforms.Content{Category: v1alpha1.CategoryText, Text: "hello"},
+	Key:     platforms.Key{CreatedAt: time.Date(2026, 11, 29, 9, 30, 0, 0, time.UTC), Sum: [16]byte{1, 2, 3}},
+}
+
+// start starts a recorder that signs accounts in and sends the responses to all other calls in turn.
+func start(t *testing.T, answers ...http.HandlerFunc) (*Platform, *recorder.Server) {
+	t.Helper()
+	next := recorder.Sequence(answers)
+	server := recorder.Start(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, ".createSession") {
+			recorder.Respond(http.StatusOK, signedIn)(w, r)
+			return
+		}
+		next(w, r)
+	})
+	return New(Config{Config: platforms.Config{APIURL: server.URL, Clock: clocktesting.NewFakeClock(recorder.Noon)}}, transport.New(transport.Options{})), server
+}
+
+func created(key string) http.HandlerFunc {
+	return recorder.Respond(http.StatusOK, `{"uri":"at://`+did+`/app.bsky.feed.post/`+key+`","cid":"bafy1"}`, "RateLimit-Limit", "5000", "RateLimit-Remaining", "4998", "RateLimit-Reset", "1795610000")
+}
+
+func refuse(status int, name string) http.HandlerFunc {
+	return recorder.Respond(status, `{"error":"`+name+`","message":"no"}`)
+}
+
+func TestRecordKey(t *testing.T) {
+	t.Parallel()
+	key := recordKey(hello.Key)
+	if !isKey(key) || key != recordKey(hello.Key) || key[0] >= 'k' {
+		t.Errorf("%q is not a TID", key)
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*platforms.Key)
+		after  bool
+	}{
+		"later":   {"keys are in the order of time", func(k *platforms.Key) { k.CreatedAt = k.CreatedAt.Add(2 * time.Hour) }, true},
+		"earlier": {"keys are in the order of time", func(k *platforms.Key) { k.CreatedAt = k.CreatedAt.Add(-2 * time.Hour) }, false},
+	} {
+		other := hello.Key
+		if tc.change(&other); (recordKey(other) > key) != tc.after {
+			t.Errorf("%s: %s: %s and %s", name, tc.reason, recordKey(other), key)
+		}
+	}
+	other := hello.Key
+	other.Sum[15] = 1
+	if recordKey(other) == key {
+		t.Error("the last bits of the key count as well")
+	}
+	if !isKey(recordKey(platforms.Key{})) {
+		t.Error("a key without a time is a key")
+	}
+}
+
+func TestPublishResponses(t *testing.T) {
+	t.Parallel()
+	key := recordKey(hello.Key)
+	for name, tc := range map[string]struct {
+		reason  string
+		answers []http.HandlerFunc
+		outcome platforms.Outcome
+		class   platforms.Class
+	}{
+		"created":          {"the response has the key", []http.HandlerFunc{created(key)}, platforms.Posted, ""},
+		"another key":      {"it does not confirm this post", []http.HandlerFunc{created("3222222222222")}, platforms.Unknown, platforms.ClassUnknown},
+		"no JSON":          {"a proxy may have sent it", []http.HandlerFunc{recorder.Respond(http.StatusOK, "ok")}, platforms.Unknown, platforms.ClassUnknown},
+		"expired":          {"such a response precedes any effect, and a new session follows", []http.HandlerFunc{refuse(400, "ExpiredToken"), recorder.Respond(200, signedIn), created(key)}, platforms.Posted, ""},
+		"expired for good": {"the refresh token has expired as well", []http.HandlerFunc{refuse(400, "ExpiredToken"), refuse(400, "ExpiredToken"), created(key)}, platforms.Posted, ""},
+		"there already":    {"an earlier call may have created it", []http.HandlerFunc{refuse(400, "InvalidSwap")}, platforms.Unknown, platforms.ClassDuplicate},
+		"hung up":          {"it may be out there", []http.HandlerFunc{recorder.HangUp}, platforms.Unknown, platforms.ClassUnknown},
+		"error 500":        {"it may be out there", []http.HandlerFunc{refuse(500, "InternalServerError")}, platforms.Unknown, platforms.ClassUnknown},
+		"bare 400":         {"a proxy in front of the server may have sent it", []http.HandlerFunc{recorder.Respond(400, "")}, platforms.Unknown, platforms.ClassUnknown},
+		"bare 429":         {"a proxy in front of the server may have sent it", []http.HandlerFunc{recorder.Respond(429, "")}, platforms.Unknown, platforms.ClassUnknown},
+		"unlisted":         {"nothing is known about it", []http.HandlerFunc{refuse(400, "NewError")}, platforms.Unknown, platforms.ClassUnknown},
+		"invalid":          {"the server rejects the record", []http.HandlerFunc{refuse(400, "InvalidRequest")}, platforms.Refused, platforms.ClassPermanent},
+		"blob gone":        {"it is uploaded again", []http.HandlerFunc{refuse(400, "BlobNotFound")}, platforms.Refused, platforms.ClassTransient},
+		"taken down":       {"the owner has to act", []http.HandlerFunc{refuse(401, "AccountTakedown")}, platforms.Refused, platforms.ClassRestricted},
+		"revoked":          {"the account has to be connected again", []http.HandlerFunc{refuse(401, "AuthenticationRequired")}, platforms.Refused, platforms.ClassReconnect},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, server := start(t, tc.answers...)
+			got := p.Publish(t.Context(), hello)
+			class := platforms.Class("")
+			if got.Err != nil {
+				class = got.Err.Class
+			}
+			if got.Outcome != tc.outcome || class != tc.class {
+				t.Errorf("%s: %s, %+v", tc.reason, got.Outcome, got.Err)
+			}
+			if tc.outcome == platforms.Posted && (got.ExternalID != key || got.ExternalURL != "https://bsky.app/profile/did:plc:acme/post/"+key || len(got.RateLimits) != 1 || got.RateLimits[0].Remaining != 2499) {
+				t.Errorf("%s: %+v", tc.reason, got)
+			}
+			for _, r := range server.Requests() {
+				if strings.HasSuffix(r.Path, ".putRecord") && !strings.Contains(r.Body, `"rkey":"`+key+`"`) {
+					t.Errorf("%s: the key is missing in %s", tc.reason, r.Body)
+				}
+			}
+		})
+	}
+}
+
+// TestRequest tests that the record must not exist, and that the session's token is sent instead of the password.
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	p, server := start(t, created(recordKey(hello.Key)))
+	for range 2 {
+		p.Publish(t.Context(), hello)
+	}
+	if want := []string{"POST /xrpc/com.atproto.server.createSession", "POST /xrpc/com.atproto.repo.putRecord", "POST /xrpc/com.atproto.repo.putRecord"}; !slices.Equal(server.Paths(), want) {
+		t.Errorf("made the calls %v, want %v", server.Paths(), want)
+	}
+	var body map[string]any
+	if err := json.Unmarshal([]byte(server.Requests()[1].Body), &body); err != nil {
+		t.Fatal(err)
+	}
+	if swap, there := body["swapRecord"]; !there || swap != nil {
+		t.Errorf("the record may replace another one: %v", body)
+	}
+	if token := server.Requests()[1].Token; token != "access" {
+		t.Errorf("the token is %q", token)
+	}
+}
+
+func TestLookupResponses(t *testing.T) {
+	t.Parallel()
+	key := recordKey(hello.Key)
+	there := `{"uri":"at://` + did + `/app.bsky.feed.post/` + key + `","cid":"bafy1","value":{"text":"hello","createdAt":"2026-11-29T09:31:00.000Z"}}`
+	for name, tc := range map[string]struct {
+		reason string
+		answer http.HandlerFunc
+		want   platforms.LookupResult
+		class  platforms.Class
+	}{
+		"there": {"it is certain, whatever the text", recorder.Respond(200, there), platforms.LookupResult{
+			Matches: 1, Certain: true, ExternalID: key, ExternalURL: "https://bsky.app/profile/did:plc:acme/post/" + key, PostedAt: time.Date(2026, 11, 29, 9, 31, 0, 0, time.UTC),
+		}, ""},
+		"absent":      {"the server itself says so", refuse(400, "RecordNotFound"), platforms.LookupResult{Proof: true}, ""},
+		"bare 400":    {"a proxy proves nothing", recorder.Respond(400, ""), platforms.LookupResult{}, platforms.ClassUnknown},
+		"bare 404":    {"a proxy proves nothing", recorder.Respond(404, ""), platforms.LookupResult{}, platforms.ClassUnknown},
+		"another one": {"it is not the record that was asked for", recorder.Respond(200, strings.ReplaceAll(there, key, "3222222222222")), platforms.LookupResult{}, platforms.ClassUnknown},
+		"error 500":   {"it is asked again", refuse(500, "InternalServerError"), platforms.LookupResult{}, platforms.ClassTransient},
+		"hung up":     {"it is asked again", recorder.HangUp, platforms.LookupResult{}, platforms.ClassTransient},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := start(t, tc.answer)
+			got, err := p.Lookup(t.Context(), hello)
+			if got != tc.want || recorder.ClassOf(err) != tc.class {
+				t.Errorf("%s: got %+v, %v", tc.reason, got, err)
+			}
+		})
+	}
+}
+
+// TestRateLimited tests that a limit's end comes from the headers, if it is plausible.
+func TestRateLimited(t *testing.T) {
+	t.Parallel()
+	soon := recorder.Noon.Add(time.Hour)
+	for name, tc := range map[string]struct {
+		reason, reset string
+		want          time.Time
+	}{
+		"an hour": {"the server says when", "1795611600", time.Unix(1795611600, 0).UTC()},
+		"a year":  {"no limit lasts for so long", "1827147600", time.Time{}},
+		"no date": {"the pause is Herald's own then", "soon", time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := start(t, recorder.Respond(429, `{"error":"RateLimitExceeded"}`, "RateLimit-Reset", tc.reset))
+			p.config.Clock = clocktesting.NewFakeClock(time.Unix(1795608000, 0))
+			if got := p.Publish(t.Context(), hello); got.Outcome != platforms.Refused || got.Err.Class != platforms.ClassRateLimited || !got.Err.RetryAt.Equal(tc.want) {
+				t.Errorf("%s: %+v, want until %s (%s)", tc.reason, got.Err, tc.want, soon)
+			}
+		})
+	}
+}
+
+func TestParsePost(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, entered, want string
+	}{
+		"key":         {"it is in the address", "3mabcdefghijk", "3mabcdefghijk"},
+		"address":     {"as copied from the app", "https://bsky.app/profile/acme.test/post/3mabcdefghijk", "3mabcdefghijk"},
+		"elsewhere":   {"it belongs to another platform", "https://x.com/acme/post/3mabcdefghijk", ""},
+		"profile":     {"it is no post", "https://bsky.app/profile/acme.test", ""},
+		"other words": {"it is no key", "hello", ""},
+	} {
+		if got, ok := (&Platform{webURL: DefaultWebURL}).ParsePost(hello.Account, tc.entered); got.ID != tc.want || ok != (tc.want != "") {
+			t.Errorf("%s: %s: got %+v", name, tc.reason, got)
+		}
+	}
+}
+
+// TestBlobs tests the entries of a checkpoint, which are read back from a status that users can see and tools can copy.
+func TestBlobs(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, id string
+		ok         bool
+	}{
+		"image":     {"as it is stored", "bafkrei1;10;image/jpeg", true},
+		"no size":   {"the record needs it", "bafkrei1;;image/jpeg", false},
+		"negative":  {"no file has such a size", "bafkrei1;-1;image/jpeg", false},
+		"no type":   {"the record needs it", "bafkrei1;10;", false},
+		"odd id":    {"it would become part of the record", `baf"1;10;image/jpeg`, false},
+		"container": {"another platform's checkpoint", "178414", false},
+	} {
+		got, ok := parseBlob(tc.id)
+		if ok != tc.ok || ok && got.id() != tc.id {
+			t.Errorf("%s: %s: %+v, %t", name, tc.reason, got, ok)
+		}
+	}
+}
