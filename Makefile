@@ -3,8 +3,8 @@
 # Build output goes to bin/. Nothing is installed outside the checkout and nothing needs root, except for `make chromium`. The only
 # downloads are Go modules, pinned in go.mod and in the go.mod files of hack/; control plane programs, pinned in
 # hack/controlplane/checksums.txt; Debian packages for one container image, pinned in hack/image; and npm packages that check documents and
-# pages or act as clients for agents, pinned in hack/openapi, hack/lighthouse, test/agents/foreign, test/counting, test/signatures
-# and hack/make/browser.mk.
+# pages, act as clients for agents or are servers to test against, pinned in hack/openapi, hack/lighthouse, test/agents/foreign,
+# test/bluesky, test/counting, test/signatures and hack/make/browser.mk.
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 SHELL := bash

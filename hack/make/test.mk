@@ -99,6 +99,30 @@ test-signatures: ## Verify the signatures of notifications with the JavaScript l
 	fi
 	go test ./test/signatures -count=1
 
+# Bluesky's server needs Node.js 22, which npm provides, with the headers for better-sqlite3. Of npm's scripts, only that one's compiler runs.
+$(CURDIR)/test/bluesky/node_modules/.package-lock.json: test/bluesky/package-lock.json
+	@npm --prefix $(CURDIR)/test/bluesky ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	node=$$(echo $(CURDIR)/test/bluesky/node_modules/node-linux-*)
+	PATH="$$node/bin:$$PATH" npm_config_nodedir="$$node" npm_config_build_from_source=true \
+	  npm --prefix $(CURDIR)/test/bluesky rebuild better-sqlite3 --no-audit --no-fund --loglevel=error
+	touch $@
+
+.PHONY: test-bluesky
+test-bluesky: ## Publish to Bluesky's own server, and read everything back with its own client (FOCUS= for a test)
+	@why=
+	if [ "$$(uname -s)" != Linux ] || ! command -v npm >/dev/null; then
+	  why="it takes Linux, and npm in PATH"
+	elif ! command -v g++ >/dev/null || ! command -v python3 >/dev/null; then
+	  why="its database needs a compiler and Python: apt-get install --no-install-recommends g++ make python3"
+	elif ! problem=$$($(MAKE) $(CURDIR)/test/bluesky/node_modules/.package-lock.json 2>&1); then
+	  why="it cannot be fetched by npm, or built: $$(tail -n 1 <<<"$$problem")"
+	fi
+	if [ -n "$$why" ]; then
+	  $(call not_run,Bluesky on its own server; $$why)
+	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
+	fi
+	go test ./test/bluesky -count=1 -timeout 10m $(if $(FOCUS),-run '$(FOCUS)')
+
 # Files whose encoders are missing are skipped, with a message each. `make test` reports the reason once.
 .PHONY: test-oddfiles
 test-oddfiles: controlplane ## Send 240 odd files through the whole stack to every platform, and decode what arrives (SHORT=1 for a part, FOCUS= by name)

@@ -1,0 +1,139 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bluesky tests platforms/bluesky against the server that Bluesky's makers publish (npm: @atproto/pds), and
+// reads everything back with their client (npm: @atproto/api).
+package bluesky
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/test/must"
+)
+
+// account is an account on the server.
+type account struct {
+	DID         string `json:"did"`
+	Handle      string `json:"handle"`
+	AppPassword string `json:"appPassword"`
+}
+
+// token returns the account's access token, as in a Connection's Secret.
+func (a *account) token() string { return a.Handle + ":" + a.AppPassword }
+
+// server is a running server, with its accounts.
+type server struct {
+	URL      string    `json:"url"`
+	Accounts []account `json:"accounts"`
+}
+
+// node returns the path of the Node.js that make test-bluesky installs.
+func node(t *testing.T) string {
+	t.Helper()
+	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	path, err := filepath.Abs(filepath.Join("node_modules", "node-"+runtime.GOOS+"-"+arch, "bin", "node"))
+	must.Succeed(t, err)
+	if _, err := os.Stat(filepath.Join("node_modules", "better-sqlite3", "build", "Release", "better_sqlite3.node")); err != nil {
+		t.Skip("Bluesky's server is not installed: make test-bluesky")
+	}
+	return path
+}
+
+// start starts a server with accounts. It ends with the test.
+func start(t *testing.T, handles ...string) *server {
+	t.Helper()
+	command := exec.Command(node(t), append([]string{"server.mjs", t.TempDir()}, handles...)...) //nolint:gosec,noctx // ends with its standard input
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	must.Succeed(t, err)
+	command.Stderr = log
+	// The server logs to its standard output as well, so the line is recognized by its beginning.
+	command.Env = append(os.Environ(), "LOG_ENABLED=false")
+	input, err := command.StdinPipe()
+	must.Succeed(t, err)
+	output, err := command.StdoutPipe()
+	must.Succeed(t, err)
+	must.Succeed(t, command.Start())
+	t.Cleanup(func() {
+		must.Succeed(t, input.Close())
+		if err := command.Wait(); err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+		must.Succeed(t, log.Close())
+	})
+	lines := bufio.NewScanner(output)
+	var s server
+	for lines.Scan() && s.URL == "" {
+		if line := lines.Text(); strings.HasPrefix(line, `{"url"`) {
+			must.Succeed(t, json.Unmarshal([]byte(line), &s))
+			return &s
+		}
+	}
+	said, _ := os.ReadFile(log.Name())
+	t.Fatalf("the server did not start: %s", said)
+	return nil
+}
+
+// post is a post as Bluesky's client reads it.
+type post struct {
+	URI, CID, Text string
+	// Problem is what is wrong with the record according to its lexicon.
+	Problem string
+	Facets  []segment
+	Images  []file
+	Video   *file
+	Card    *card
+	Root    *ref
+	Parent  *ref
+}
+
+// segment is a part of the text that the client displays as a link.
+type segment struct{ Text, Link, Mention, Tag string }
+
+// file is a file of a post. Downloaded is the number of bytes that the server returned for it.
+type file struct {
+	MIME             string
+	Size, Downloaded int
+	Alt              string
+	Width, Height    int
+}
+
+// card is a link card.
+type card struct {
+	URI, Title, Description string
+	Thumb                   *file
+}
+
+type ref struct{ URI, CID string }
+
+// read returns the account's posts, oldest first.
+func (s *server) read(t *testing.T, a *account) []post {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), node(t), "read.mjs", s.URL, a.DID) //nolint:gosec // a server of this test
+	var problems bytes.Buffer
+	command.Stderr = &problems
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, problems.String())
+	}
+	var posts []post
+	for line := range strings.Lines(string(output)) {
+		var p post
+		must.Succeed(t, json.Unmarshal([]byte(line), &p))
+		if p.Problem != "" {
+			t.Errorf("%s is not valid: %s", p.URI, p.Problem)
+		}
+		posts = append(posts, p)
+	}
+	return posts
+}
