@@ -4,8 +4,8 @@
 package v1alpha1
 
 // Platform is a social platform. The values are the same in the resources and in the REST
-// API.
-// +kubebuilder:validation:Enum=youtube;tiktok;instagram;threads;x;facebook
+// API. An installation publishes only to the platforms in its configuration.
+// +kubebuilder:validation:Enum=youtube;tiktok;instagram;threads;x;facebook;bluesky;mastodon
 type Platform string
 
 // The known platforms. A manager can deliver to the platforms with a registered publisher.
@@ -16,7 +16,22 @@ const (
 	PlatformThreads   Platform = "threads"
 	PlatformX         Platform = "x"
 	PlatformFacebook  Platform = "facebook"
+	PlatformBluesky   Platform = "bluesky"
+	PlatformMastodon  Platform = "mastodon"
 )
+
+// InVersion1 reports whether version 1 of the REST API has the platform. Its contract lists six; later ones exist only in
+// the resources, the web application and version 2.
+func (p Platform) InVersion1() bool {
+	switch p {
+	case PlatformYouTube, PlatformTikTok, PlatformInstagram, PlatformThreads, PlatformX, PlatformFacebook:
+		return true
+	case PlatformBluesky, PlatformMastodon:
+		return false
+	default:
+		return false
+	}
+}
 
 // Title returns the platform's display name, in its own spelling. It returns the value itself for an unknown platform.
 func (p Platform) Title() string {
@@ -33,6 +48,10 @@ func (p Platform) Title() string {
 		return "X"
 	case PlatformFacebook:
 		return "Facebook"
+	case PlatformBluesky:
+		return "Bluesky"
+	case PlatformMastodon:
+		return "Mastodon"
 	default:
 		return string(p)
 	}

@@ -15,8 +15,10 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/media/fetch"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/bluesky"
 	"github.com/herald-social/herald/platforms/facebook"
 	"github.com/herald-social/herald/platforms/instagram"
 	"github.com/herald-social/herald/platforms/threads"
@@ -61,6 +63,11 @@ func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, s
 	}
 	if c := config.YouTube; c != nil {
 		registry[v1alpha1.PlatformYouTube] = youtube.New(access(v1alpha1.PlatformYouTube, c), client)
+	}
+	if c := config.Bluesky; c != nil {
+		shared := access(v1alpha1.PlatformBluesky, c)
+		shared.APIURL = cmp.Or(c.Server, shared.APIURL)
+		registry[v1alpha1.PlatformBluesky] = bluesky.New(bluesky.Config{Config: shared, Pages: fetch.New(fetch.Options{})}, client)
 	}
 	if secrets != nil && secrets.err != nil {
 		return nil, secrets.err

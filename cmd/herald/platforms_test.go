@@ -76,12 +76,12 @@ func everyPlatform(secret string) *configv1alpha1.Platforms {
 		return &configv1alpha1.Platform{ClientID: "id", ClientSecretFile: secret}
 	}
 	return &configv1alpha1.Platforms{
-		Facebook: section(), Instagram: section(), Threads: section(), TikTok: section(), X: section(), YouTube: section(),
+		Bluesky: section(), Facebook: section(), Instagram: section(), Threads: section(), TikTok: section(), X: section(), YouTube: section(),
 	}
 }
 
 func TestLoadPlatforms(t *testing.T) {
-	all := []v1alpha1.Platform{"facebook", "instagram", "threads", "tiktok", "x", "youtube"}
+	all := []v1alpha1.Platform{"bluesky", "facebook", "instagram", "threads", "tiktok", "x", "youtube"}
 	secret := filepath.Join(t.TempDir(), "secret")
 	must.Succeed(t, os.WriteFile(secret, []byte("s3cr3t\n"), 0o600))
 	reads := newSecrets
@@ -149,6 +149,7 @@ func TestConsentInTheSandbox(t *testing.T) {
 	config := everyPlatform("")
 	config.Sandbox = configv1alpha1.Sandbox{URL: "http://sandbox.demo.svc:9100", PublicURL: outside}
 	consent := func(platform v1alpha1.Platform) string {
+		t.Helper()
 		registry, err := loadPlatforms(config, transport.New(transport.Options{}), newSecrets(slog.Default()), clock.RealClock{})
 		must.Succeed(t, err)
 		connector, ok := registry[platform].(platforms.Connector)
@@ -160,6 +161,9 @@ func TestConsentInTheSandbox(t *testing.T) {
 		return address
 	}
 	for name := range config.Sections() {
+		if name == string(v1alpha1.PlatformBluesky) {
+			continue // its accounts are connected by an app password
+		}
 		if got, want := consent(v1alpha1.Platform(name)), outside+"/"+name+"/"; !strings.HasPrefix(got, want) {
 			t.Errorf("people are sent to %s, want %s", got, want)
 		}
@@ -167,6 +171,21 @@ func TestConsentInTheSandbox(t *testing.T) {
 	config.Instagram.Login = "facebook"
 	if got, want := consent(v1alpha1.PlatformInstagram), outside+"/instagram/graph.facebook.com/"; !strings.HasPrefix(got, want) {
 		t.Errorf("with Facebook's login people are sent to %s, want %s", got, want)
+	}
+}
+
+// TestServer checks that accounts of Bluesky are called on the configured server, even beside a sandbox.
+func TestServer(t *testing.T) {
+	called := ""
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { called = r.URL.Path }))
+	defer server.Close()
+	config := everyPlatform("")
+	config.Sandbox.URL, config.Bluesky.Server = "http://127.0.0.1:1", server.URL
+	registry, err := loadPlatforms(config, transport.New(transport.Options{}), nil, clock.RealClock{})
+	must.Succeed(t, err)
+	_, err = registry[v1alpha1.PlatformBluesky].Identify(t.Context(), platforms.Token{Access: "a.example:password"})
+	if want := "/xrpc/com.atproto.server.createSession"; called != want || err == nil {
+		t.Errorf("the server was called at %q, want %q (%v)", called, want, err)
 	}
 }
 
@@ -197,7 +216,7 @@ func TestPlatformsUseTheClock(t *testing.T) {
 // TestShutdownWaitsForCalls compares the manager's shutdown timeout with the longest time that a shutdown may take.
 func TestShutdownWaitsForCalls(t *testing.T) {
 	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil, clock.RealClock{})
-	if err != nil || len(registry) != 6 {
+	if err != nil || len(registry) != 7 {
 		t.Fatalf("got %d platforms, %v", len(registry), err)
 	}
 	c := configv1alpha1.DefaultManager()

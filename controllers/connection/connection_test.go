@@ -169,12 +169,15 @@ var _ = Describe("A Connection", func() {
 		Eventually(a.state(ctx)).Should(Equal("True Connected " + probe))
 	})
 
-	It("reports an unsupported platform", func(ctx SpecContext) {
+	DescribeTable("reports an unsupported platform", func(ctx SpecContext, platform v1alpha1.Platform) {
 		a := newAccount(ctx, managed, nil)
-		a.conn.Spec.Platform = v1alpha1.PlatformThreads
+		a.conn.Spec.Platform = platform
 		a.create(ctx)
 		Eventually(a.state(ctx)).Should(Equal("False PlatformNotSupported"))
-	})
+	},
+		Entry("of version 1", v1alpha1.PlatformThreads),
+		Entry("which version 1 does not have: the schema has its name in every installation", v1alpha1.PlatformBluesky),
+		Entry("that no code publishes to yet", v1alpha1.PlatformMastodon))
 
 	It("does not leave old credentials behind when the account is reconnected", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, nil)

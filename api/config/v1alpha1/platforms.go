@@ -8,6 +8,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Platforms has one section per platform, `{}` for a platform without settings. A platform without a section is
 // unavailable.
 type Platforms struct {
+	Bluesky   *Platform `json:"bluesky,omitempty"`
 	Facebook  *Platform `json:"facebook,omitempty"`
 	Instagram *Platform `json:"instagram,omitempty"`
 	Threads   *Platform `json:"threads,omitempty"`
@@ -21,7 +22,8 @@ type Platforms struct {
 // Sections returns a pointer to the field of each platform's section, by the platform's name.
 func (p *Platforms) Sections() map[string]**Platform {
 	return map[string]**Platform{
-		"facebook": &p.Facebook, "instagram": &p.Instagram, "threads": &p.Threads, "tiktok": &p.TikTok, "x": &p.X, "youtube": &p.YouTube,
+		"bluesky": &p.Bluesky, "facebook": &p.Facebook, "instagram": &p.Instagram, "threads": &p.Threads, "tiktok": &p.TikTok, "x": &p.X,
+		"youtube": &p.YouTube,
 	}
 }
 
@@ -56,6 +58,9 @@ type Platform struct {
 	// ClientSecretFile is the path of a file with the app's secret; empty for a public client of X. The file is
 	// reloaded when it changes.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`
+	// Server is the address of the accounts' server on Bluesky: https://bsky.social by default, which forwards requests to
+	// the servers of all accounts that Bluesky hosts. It is also used with the sandbox.
+	Server string `json:"server,omitempty"`
 	// ListingLag is how long a published post may be missing from the platform's listing.
 	ListingLag metav1.Duration `json:"listingLag,omitzero"`
 }

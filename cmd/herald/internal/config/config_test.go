@@ -81,6 +81,8 @@ func TestInvalidConfigurations(t *testing.T) {
 		"capitals":                      {"the error names the intended field", managerHead + "Webhook: {}\n", "write webhook"},
 		"old platforms":                 {"a section of the file that had no version", managerHead + "x: {}\n", ":3: x: there is no such field"},
 		"alias":                         {"aliases would lose line numbers", managerHead + "platforms: {x: &a {}, threads: *a}\n", "aliases are not supported"},
+		"server of its own":             {"the address of other platforms never varies", managerHead + "platforms: {x: {server: \"https://x.example.com\"}}\n", "platforms.x.server: only accounts of Bluesky"},
+		"server, no address":            {"app passwords are sent there", managerHead + "platforms: {bluesky: {server: pds.example.com}}\n", "platforms.bluesky.server"},
 		"number as text":                {"an id of digits is text", managerHead + "platforms: {tiktok: {clientID: 123}}\n", "put it into quotes"},
 		"section as text":               {"it needs fields", managerHead + "platforms: hunter2\n", "platforms: it is text; write a section"},
 		"unlocked lease":                {"another leader while this one works", managerHead + "leaderElection: {leaseDuration: 9s}\n", "leaseDuration: another process"},
@@ -197,7 +199,7 @@ thumbnails: {ffmpeg: ""}
 media: {endpoint: "http://127.0.0.1:9000", pathStyle: true}
 log: {level: debug}
 tracing: {endpoint: "http://127.0.0.1:4318", samplingRatio: 0}
-platforms: {x: {clientID: "1"}, facebook: {}, sandbox: {url: "http://127.0.0.1:9100", publicURL: "https://sandbox.example.com"}}
+platforms: {x: {clientID: "1"}, facebook: {}, bluesky: {server: "https://pds.example.com"}, sandbox: {url: "http://127.0.0.1:9100", publicURL: "https://sandbox.example.com"}}
 `))
 	must.Succeed(t, err)
 	want := configv1alpha1.DefaultManager()
@@ -212,6 +214,7 @@ platforms: {x: {clientID: "1"}, facebook: {}, sandbox: {url: "http://127.0.0.1:9
 	want.Media = &configv1alpha1.Media{Endpoint: "http://127.0.0.1:9000", Region: "us-east-1", Bucket: "herald-media", PathStyle: true}
 	want.Platforms = configv1alpha1.Platforms{
 		X: &configv1alpha1.Platform{ClientID: "1"}, Facebook: &configv1alpha1.Platform{},
+		Bluesky: &configv1alpha1.Platform{Server: "https://pds.example.com"},
 		Sandbox: configv1alpha1.Sandbox{URL: "http://127.0.0.1:9100", PublicURL: "https://sandbox.example.com"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -296,12 +296,23 @@ func (j *validator) platform(path string, p *configv1alpha1.Platform) {
 	if p.TwoSteps && path != "platforms.facebook" {
 		j.report(path+".twoSteps", "only posts to Facebook Pages are published in one step or in two", "remove it")
 	}
+	if p.Server != "" {
+		j.server(path, p.Server)
+	}
 	if p.ClientSecretFile != "" && p.ClientID == "" {
 		j.report(path+".clientSecretFile", "the app of the secret is missing", "write clientID too")
 	}
 	if p.ListingLag.Duration < 0 {
 		j.report(path+".listingLag", "it is negative", "write 0s or more")
 	}
+}
+
+func (j *validator) server(path, address string) {
+	if path != "platforms.bluesky" {
+		j.report(path+".server", "only accounts of Bluesky are on servers of others too", "remove it")
+		return
+	}
+	j.webAddress(path+".server", address, "https://pds.example.com")
 }
 
 func (j *validator) required(path, value, remedy string) {
