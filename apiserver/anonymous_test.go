@@ -25,6 +25,7 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/request"
 	"github.com/herald-social/herald/apiserver/rest"
+	"github.com/herald-social/herald/test/realplatforms"
 )
 
 // strangersPerMinute is the rate limit in these tests.
@@ -46,7 +47,7 @@ func facing(t *testing.T, behind error) (handler http.Handler, log *bytes.Buffer
 		Log: slog.New(slog.DiscardHandler),
 	})
 	api := rest.NewHandler(service, rest.Limits{Anonymous: limits.NewAnonymousGuard(strangersPerMinute, clock), Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes)})
-	site, err := newSite(api, nil, nil, "https://herald.example.com")
+	site, err := newSite(api, nil, nil, "https://herald.example.com", realplatforms.All().Capabilities)
 	if err != nil {
 		t.Fatal(err)
 	}

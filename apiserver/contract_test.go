@@ -80,7 +80,7 @@ type contract struct {
 // contracts are the published documents, without their servers, which would be compared with the test server's address,
 // and without additional fields, because a response has no undocumented field.
 var contracts = sync.OnceValue(func() []*contract {
-	return []*contract{newContract(base, openapi.YAML()), newContract(baseV2, openapi.YAMLV2())}
+	return []*contract{newContract(base, openapi.YAML()), newContract(baseV2, openapi.YAMLV2With(capabilities))}
 })
 
 // contractAt returns the document of a path, or nil.

@@ -39,12 +39,13 @@ type page struct {
 	policy      string
 }
 
-func newSite(api *rest.Handler, agents map[string]http.Handler, web *web, siteURL string) (*site, error) {
+func newSite(api *rest.Handler, agents map[string]http.Handler, web *web, siteURL string, capabilities openapi.Capabilities) (*site, error) {
 	document, err := openapi.JSON(openapi.YAML())
 	if err != nil {
 		return nil, err
 	}
-	documentV2, err := openapi.JSON(openapi.YAMLV2())
+	version2 := openapi.YAMLV2With(capabilities)
+	documentV2, err := openapi.JSON(version2)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func newSite(api *rest.Handler, agents map[string]http.Handler, web *web, siteUR
 			healthPath:                 fixed("health", "application/json; charset=utf-8", []byte(`{"status":"ok"}`+"\n"), nothing),
 			"/openapi.yaml":            fixed("openapi", "application/yaml; charset=utf-8", openapi.YAML(), nothing),
 			"/openapi.json":            fixed("openapi", "application/json; charset=utf-8", document, nothing),
-			openapi.PathV2 + ".yaml":   fixed("openapi", "application/yaml; charset=utf-8", openapi.YAMLV2(), nothing),
+			openapi.PathV2 + ".yaml":   fixed("openapi", "application/yaml; charset=utf-8", version2, nothing),
 			openapi.PathV2 + ".json":   fixed("openapi", "application/json; charset=utf-8", documentV2, nothing),
 			openapi.PagePath:           fixed("docs", "text/html; charset=utf-8", v1.HTML, v1.Policy),
 			openapi.PagePath + ".md":   fixed("docs", "text/markdown; charset=utf-8", v1.Markdown, nothing),

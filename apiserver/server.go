@@ -233,7 +233,7 @@ func (s *Server) setHandlers(service *bridge.Service, bounds rest.Limits, m *met
 	if err != nil {
 		return err
 	}
-	site, err := newSite(api, agents, s.web, s.config.SiteURL)
+	site, err := newSite(api, agents, s.web, s.config.SiteURL, s.config.Capabilities)
 	if err != nil {
 		return err
 	}

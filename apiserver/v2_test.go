@@ -96,6 +96,34 @@ var _ = Describe("Version 2 of the API", func() {
 		Expect(t.callV2(ctx, "GET", "/connections", "").body).To(MatchJSON(t.call(ctx, "GET", "/connections", "").body))
 	})
 
+	It("has platforms that version 1 does not have, whose accounts and posts do not exist there", func(ctx context.Context) {
+		t := newTeam(ctx)
+		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
+		t.connect(ctx, "acme-sky", v1alpha1.PlatformBluesky)
+		Eventually(func() string { return t.callV2(ctx, "GET", "/connections?platform=bluesky", "").body }).Should(ContainSubstring("acme-sky"))
+		beyond := t.createV2(ctx, text("acme-sky", "On Bluesky", inAnHour()))
+		both := t.createV2(ctx, `{"category":"text","draft":true,"targets":[{"connection_id":"acme-sky","caption":"a"},{"connection_id":"acme-x","caption":"b"}]}`)
+		Expect(t.find(ctx, "").titles()).To(ConsistOf("On Bluesky", "a"))
+		Expect(t.find(ctx, "page=1").Pagination.Total).To(Equal(2))
+		Expect(t.find(ctx, "platform=bluesky").Data).To(HaveLen(2))
+
+		Expect(t.call(ctx, "GET", "/connections", "").body).NotTo(ContainSubstring("acme-sky"))
+		list := t.call(ctx, "GET", "/posts", "")
+		Expect(as[struct{ Pagination struct{ Total int } }](list).Pagination.Total).To(Equal(1))
+		Expect(list.body).To(ContainSubstring(`"platforms":[{"platform":"x","status":"draft"}]`), "only the targets that the contract has a name for")
+		detail := t.call(ctx, "GET", "/posts/"+both.ID, "")
+		Expect(detail.body).NotTo(ContainSubstring("sky"))
+		Expect(as[postBody](detail).Data.Platforms).To(HaveLen(1))
+		for _, method := range []string{"GET", "DELETE"} {
+			Expect(t.call(ctx, method, "/posts/"+beyond.ID, "").status).To(Equal(404), method)
+		}
+		refused := t.call(ctx, "POST", "/posts", text("acme-sky", "Hello", draft))
+		Expect(refused.status).To(Equal(400))
+		Expect(refused.body).To(Equal(strings.ReplaceAll(t.call(ctx, "POST", "/posts", text("acme-none", "Hello", draft)).body, "acme-none", "acme-sky")),
+			"the account is not known")
+		Expect(t.call(ctx, "GET", "/posts?platform=bluesky", "").status).To(Equal(400))
+	})
+
 	It("has an alt text for a file, and for each use of it", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)

@@ -19,6 +19,9 @@ type Caller struct {
 	Author string
 	// Agent is the name of the agent or other MCP client, as returned by AgentName; empty for other callers.
 	Agent string
+	// Version1 is true for a caller of version 1 of the API, which has only the platforms of its contract: accounts of
+	// others, and the posts that only go there, do not exist for this caller.
+	Version1 bool
 	// Scopes are the caller's permissions; nil allows everything.
 	Scopes []Scope
 }

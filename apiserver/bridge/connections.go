@@ -24,7 +24,8 @@ func (s *Service) ListConnections(caller Caller, platform v1alpha1.Platform) []C
 	usable := plan.Usable(found, plan.LimitsOf(s.Owner(caller.Namespace)).Accounts)
 	out := make([]Connection, 0, len(found))
 	for _, c := range found {
-		if c.Spec.Disabled || c.DeletionTimestamp != nil || !plan.Covers(usable, c) || (platform != "" && c.Spec.Platform != platform) {
+		if c.Spec.Disabled || c.DeletionTimestamp != nil || !plan.Covers(usable, c) || (platform != "" && c.Spec.Platform != platform) ||
+			caller.Version1 && !c.Spec.Platform.InVersion1() {
 			continue
 		}
 		connection := Connection{
@@ -79,12 +80,14 @@ type lookup struct {
 	service   *Service
 	namespace string
 	known     map[string]*v1alpha1.Connection
-	missing   int
-	err       error
+	// version1 is Caller.Version1.
+	version1 bool
+	missing  int
+	err      error
 }
 
-func (s *Service) lookup(namespace string) *lookup {
-	return &lookup{service: s, namespace: namespace, known: map[string]*v1alpha1.Connection{}}
+func (s *Service) lookup(namespace string, version1 bool) *lookup {
+	return &lookup{service: s, namespace: namespace, version1: version1, known: map[string]*v1alpha1.Connection{}}
 }
 
 // in returns the lookup function for the rules. The function also returns nil if the Kubernetes API did not respond;
@@ -95,7 +98,7 @@ func (l *lookup) in(ctx context.Context) func(string) *v1alpha1.Connection {
 			return connection
 		}
 		connection := l.find(ctx, name)
-		if connection != nil && connection.DeletionTimestamp != nil {
+		if connection != nil && (connection.DeletionTimestamp != nil || l.version1 && !connection.Spec.Platform.InVersion1()) {
 			connection = nil
 		}
 		l.known[name] = connection

@@ -46,7 +46,7 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	if trace := tracing.Traceparent(ctx); trace != "" {
 		post.Annotations[v1alpha1.TraceparentAnnotation] = trace
 	}
-	j := &postValidation{post: post, planned: post, problems: in.Problems, now: now}
+	j := &postValidation{post: post, planned: post, problems: in.Problems, now: now, version1: caller.Version1}
 	if s.requiresReview(caller) {
 		j.requested = convertToDraft(post)
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/postindex"
+	"github.com/herald-social/herald/internal/archive/lists"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
@@ -31,7 +33,11 @@ func (s *Service) GetPost(ctx context.Context, caller Caller, id string) (PostDe
 	if err != nil {
 		return PostDetail{}, err
 	}
-	return s.detail(post, s.inMemory(caller.Namespace)), nil
+	detail := s.detail(post, s.inMemory(caller.Namespace))
+	if caller.Version1 {
+		detail.Platforms = slices.DeleteFunc(detail.Platforms, func(p PlatformDetail) bool { return !p.Platform.InVersion1() })
+	}
+	return detail, nil
 }
 
 // ReadPost returns one of the team's posts, from the Kubernetes API or the archive. The caller may modify it.
@@ -60,7 +66,7 @@ func (s *Service) SubscribePost(caller Caller, id string) (changes <-chan struct
 
 // ListPosts returns a page of the caller's team's posts. Page and limit are clamped to their bounds.
 func (s *Service) ListPosts(ctx context.Context, caller Caller, q postindex.Query) (PostPage, error) {
-	q.Page, q.Limit = min(max(q.Page, 1), maxPage), min(max(q.Limit, 1), maxLimit)
+	q.Page, q.Limit, q.Version1 = min(max(q.Page, 1), maxPage), min(max(q.Limit, 1), maxLimit), caller.Version1
 	var (
 		posts []postindex.Summary
 		total int
@@ -74,10 +80,24 @@ func (s *Service) ListPosts(ctx context.Context, caller Caller, q postindex.Quer
 	if err != nil {
 		return PostPage{}, archiveError("list posts", err)
 	}
+	if caller.Version1 {
+		for i := range posts {
+			posts[i].Platforms = inVersion1(posts[i].Platforms)
+		}
+	}
 	pages := (total + q.Limit - 1) / q.Limit
 	page := PostPage{Posts: posts, Total: total, Page: q.Page, Limit: q.Limit, HasNext: q.Page < pages, CoversArchive: true}
 	page.link(q.Page > 1)
 	return page, nil
+}
+
+// inVersion1 returns the targets that version 1 of the API has. The index shares the slice, so it is not modified.
+func inVersion1(targets []postindex.PlatformStatus) []postindex.PlatformStatus {
+	later := func(t postindex.PlatformStatus) bool { return !t.Platform.InVersion1() }
+	if !slices.ContainsFunc(targets, later) {
+		return targets
+	}
+	return slices.DeleteFunc(slices.Clone(targets), later)
 }
 
 // link sets the cursors.
@@ -189,6 +209,22 @@ func (s *Service) read(ctx context.Context, caller Caller, id string) (*v1alpha1
 	case err != nil:
 		return nil, fmt.Errorf("read a post: %w", err)
 	}
+	return s.shown(caller, post)
+}
+
+// shown returns a post, or an error if it does not exist for the caller.
+func (s *Service) shown(caller Caller, post *v1alpha1.Post) (*v1alpha1.Post, error) {
+	if !caller.Version1 {
+		return post, nil
+	}
+	find := s.inMemory(caller.Namespace)
+	targets := make([]postindex.PlatformStatus, len(post.Spec.Targets))
+	for i := range targets {
+		targets[i].Platform = platformOf(post, i, find)
+	}
+	if lists.IsBeyondVersion1(targets) {
+		return nil, noSuchPost(post.Name)
+	}
 	return post, nil
 }
 
@@ -206,7 +242,7 @@ func (s *Service) readArchived(ctx context.Context, caller Caller, id string) (*
 	case post == nil:
 		return nil, noSuchPost(id)
 	}
-	return post, nil
+	return s.shown(caller, post)
 }
 
 // isArchived reports whether a post was read from the archive, which has no resource versions.

@@ -85,7 +85,7 @@ var ofCaption = regexp.MustCompile(`^spec\.targets\[\d+\]\.caption$`)
 
 // postsObeyRules returns the problems of a schedule's post at a time, with each of its texts. Files are read once.
 func (s *Service) postsObeyRules(ctx context.Context, of *v1alpha1.PostSchedule, at time.Time) (field.ErrorList, error) {
-	connections := s.lookup(of.Namespace)
+	connections := s.lookup(of.Namespace, false)
 	env := rules.Env{Connection: connections.in(ctx), Capabilities: s.Capabilities, Converts: s.converts(of.Namespace)}
 	var found field.ErrorList
 	for n := range max(1, len(of.Spec.Texts)) {

@@ -35,6 +35,8 @@ type postValidation struct {
 	// stored is the post before it is changed; nil for a new post.
 	stored *v1alpha1.Post
 	now    time.Time
+	// version1 is Caller.Version1.
+	version1 bool
 	// found collects the errors of a validation that continues behind each; nil if the first one ends it.
 	found *[]*Error
 }
@@ -53,7 +55,7 @@ func (j *postValidation) collect(err error) error {
 // ready checks the post's connections. validate returns the usage that the post needs, none of it reserved yet, and the
 // connections.
 func (s *Service) validate(ctx context.Context, j *postValidation, ready func(named map[string]*v1alpha1.Connection) error) (*reservations, *lookup, error) {
-	connections := s.lookup(j.post.Namespace)
+	connections := s.lookup(j.post.Namespace, j.version1)
 	find := connections.in(ctx)
 	needs, err := s.withinPlan(ctx, j.planned, find)
 	if err := j.collect(err); err != nil {
@@ -162,7 +164,7 @@ func (s *Service) unreadPost(caller Caller, in *CreatePost, unread []string) *po
 	if slices.ContainsFunc(unread, func(problem string) bool { return strings.HasPrefix(problem, "draft: ") }) {
 		post.Spec.Draft, post.Spec.ScheduledAt = true, nil // a draft has the fewest rules
 	}
-	return &postValidation{post: post, planned: post, problems: in.Problems, unread: unread, now: s.Clock.Now()}
+	return &postValidation{post: post, planned: post, problems: in.Problems, unread: unread, now: s.Clock.Now(), version1: caller.Version1}
 }
 
 // refuse returns the error for a request that could not be parsed completely, with the problems in the rest. more is the
@@ -174,7 +176,7 @@ func (s *Service) refuse(ctx context.Context, j *postValidation, more int) error
 		return refused
 	}
 	limits.MeterFrom(ctx).Parts(len(j.post.Spec.Targets))
-	if found, ok := errors.AsType[*Error](s.obeysRules(ctx, j, s.lookup(j.post.Namespace))); ok {
+	if found, ok := errors.AsType[*Error](s.obeysRules(ctx, j, s.lookup(j.post.Namespace, j.version1))); ok {
 		return found
 	}
 	return refused

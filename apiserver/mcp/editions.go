@@ -18,15 +18,17 @@ type edition struct {
 	path string
 	// label is the first word of an operation in metrics, logs and traces.
 	label string
+	// version1 is true for the edition of version 1, whose contract has fewer platforms.
+	version1 bool
 	// document returns the OpenAPI document of the tools' operations.
-	document     func() []byte
+	document     func(openapi.Capabilities) []byte
 	tools        []tool
 	instructions string
 }
 
 var (
-	v1 = edition{path: Path, label: "mcp", document: openapi.YAML, tools: tools, instructions: instructions}
-	v2 = edition{path: PathV2, label: "mcp v2", document: openapi.YAMLV2, tools: toolsV2(), instructions: instructionsV2}
+	v1 = edition{path: Path, label: "mcp", version1: true, document: func(openapi.Capabilities) []byte { return openapi.YAML() }, tools: tools, instructions: instructions}
+	v2 = edition{path: PathV2, label: "mcp v2", document: openapi.YAMLV2With, tools: toolsV2(), instructions: instructionsV2}
 )
 
 func (e *edition) toolNamed(name string) *tool {

@@ -258,6 +258,7 @@ func (h *Handler) authenticate(r *http.Request) (bridge.Caller, error) {
 	if err != nil {
 		return bridge.Caller{}, h.REST.RejectUnauthenticated(r, err)
 	}
+	caller.Version1 = h.edition.version1
 	return caller, h.REST.LimitTeam(r.Context(), caller)
 }
 

@@ -54,8 +54,8 @@ func (c content) schema() schema { return c["application/json"].Schema }
 type schemas struct{ input, output schema }
 
 // schemas returns every operation's schemas by operationId.
-func (e *edition) schemas() (map[string]schemas, error) {
-	text, err := openapi.JSON(e.document())
+func (e *edition) schemas(capabilities openapi.Capabilities) (map[string]schemas, error) {
+	text, err := openapi.JSON(e.document(capabilities))
 	if err != nil {
 		return nil, err
 	}

@@ -132,7 +132,7 @@ func everywhere(of schema, visit func(path string, s schema)) {
 func TestSchemasMatchREST(t *testing.T) {
 	t.Parallel()
 	inBoth(t, func(t *testing.T, e *edition, all map[string]*toolJSON) {
-		document, err := openapi3.NewLoader().LoadFromData(e.document())
+		document, err := openapi3.NewLoader().LoadFromData(e.document(capabilities))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ import (
 
 // newServer returns the SDK's server for all requests; each request's context contains the caller.
 func (h *Handler) newServer() (*mcp.Server, error) {
-	described, err := h.edition.schemas()
+	described, err := h.edition.schemas(h.Capabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (h *Handler) newServer() (*mcp.Server, error) {
 				Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
 			},
 		})
-	rules := allRules(h.Capabilities)
+	rules := h.edition.rules(h.Capabilities)
 	for i := range h.edition.tools {
 		t := &h.edition.tools[i]
 		of, ok := described[t.operation]

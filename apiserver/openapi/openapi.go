@@ -8,8 +8,12 @@ package openapi
 import (
 	_ "embed"
 	"fmt"
+	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/platforms"
 )
 
 //go:generate go run ../../hack/apiv2 openapi.yaml openapi-v2-changes.yaml openapi-v2.yaml
@@ -28,8 +32,46 @@ const PathV2 = "/openapi-v2"
 func YAML() []byte { return document }
 
 // YAMLV2 returns the OpenAPI 3.1 document of version 2, which hack/apiv2 generates from the one of version 1 and
-// openapi-v2-changes.yaml.
+// openapi-v2-changes.yaml. It has the platforms of version 1; see YAMLV2With.
 func YAMLV2() []byte { return documentV2 }
+
+// Capabilities returns a platform's declared capabilities, or false if the installation does not publish there.
+type Capabilities = func(v1alpha1.Platform) (platforms.Capabilities, bool)
+
+// LaterPlatforms returns the platforms that version 1 does not have and to which the installation publishes.
+func LaterPlatforms(of Capabilities) []v1alpha1.Platform {
+	var later []v1alpha1.Platform
+	for _, name := range []v1alpha1.Platform{v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon} {
+		if _, ok := of(name); ok {
+			later = append(later, name)
+		}
+	}
+	return later
+}
+
+// The places of the document that list platforms: the enumeration, and the table of categories.
+const (
+	platformEnum    = "enum: [youtube, tiktok, instagram, threads, x, facebook"
+	categoriesTable = "        | category | platforms |\n"
+)
+
+// YAMLV2With returns the document of version 2 for an installation, with the platforms that only version 2 has and to
+// which it publishes. The document of an installation without them does not mention them.
+func YAMLV2With(of Capabilities) []byte {
+	out := string(documentV2)
+	for _, name := range LaterPlatforms(of) {
+		limits, _ := of(name)
+		out = strings.Replace(out, platformEnum, platformEnum+", "+string(name), 1)
+		begin := strings.Index(out, categoriesTable)
+		head, table := out[:begin], out[begin:]
+		for _, category := range limits.Categories {
+			row := "        | `" + string(category) + "` | "
+			table = strings.Replace(table, row, row+"`"+string(name)+"`, ", 1)
+		}
+		out = head + table
+	}
+	return []byte(out)
+}
 
 // JSON returns a document as JSON.
 func JSON(document []byte) ([]byte, error) {

@@ -105,16 +105,21 @@ func (x *Index) ListAll(namespace string, q Query, rows map[lists.ID][]*lists.Ro
 	case p == nil:
 		return nil, 0, Missing{}
 	case p.archived == nil:
-		page, total = p.page(filterOf(q.Status, q.Platform, q.Undecided), q.first(), q.Limit, q.Into)
+		page, total = p.pageOf(&q)
 		return page, total, Missing{}
 	}
-	m, names := p.merger(filterOf(q.Status, q.Platform, q.Undecided), rows)
+	m, names := p.merger(q.filter(), rows)
 	if len(names) > 0 {
 		return nil, 0, Missing{View: p.archived.view, Names: names}
 	}
-	total = m.total()
-	page = m.page(q.first(), q.Limit, q.Into)
-	return page, total, m.missing
+	var of sequence = m
+	if q.Version1 {
+		beyond, _ := p.merger(q.beyond(), rows) // the names are the same for every filter
+		of = &version1{m, beyond}
+	}
+	total = of.total()
+	page = of.page(q.first(), q.Limit, q.Into)
+	return page, total, of.lacks()
 }
 
 // CountsAll is Counts with the archived posts, if they are known.

@@ -62,6 +62,8 @@ type Query struct {
 	Status    v1alpha1.PostPhase
 	Platform  v1alpha1.Platform
 	Undecided UndecidedFilter
+	// Version1 leaves out the posts that version 1 of the API does not show: those whose platforms it does not have.
+	Version1 bool
 	// Page counts from 1; Limit is the number of posts per page. Both must be positive.
 	Page, Limit int
 	// Into is a slice to overwrite with the page, which saves an allocation. It may be nil.
@@ -130,8 +132,19 @@ func (x *Index) List(namespace string, q Query) (page []Summary, total int) {
 	if p == nil {
 		return nil, 0
 	}
-	return p.page(filterOf(q.Status, q.Platform, q.Undecided), q.first(), q.Limit, q.Into)
+	return p.pageOf(&q)
 }
+
+// pageOf returns the page of a query in the cluster, and the number of all its matches.
+func (p *posts) pageOf(q *Query) (page []Summary, total int) {
+	if beyond := p.lists[q.beyond()]; q.Version1 && beyond != nil {
+		v := version1{&merger{posts: p, live: p.lists[q.filter()]}, &merger{posts: p, live: beyond}}
+		return v.page(q.first(), q.Limit, q.Into), v.total()
+	}
+	return p.page(q.filter(), q.first(), q.Limit, q.Into)
+}
+
+func (q *Query) filter() filter { return filterOf(q.Status, q.Platform, q.Undecided) }
 
 func (q *Query) first() int {
 	if q.Page-1 <= math.MaxInt/q.Limit {

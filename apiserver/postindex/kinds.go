@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/archive/lists"
 )
 
 // facts are the properties that many posts share: most of a team's posts have the same platforms.
@@ -73,6 +74,9 @@ func (k *kind) eachFilter(visit func(filter)) {
 		if p.Platform != "" && !again {
 			k.eachOf(p.Platform, visit)
 		}
+	}
+	if lists.IsBeyondVersion1(k.platforms) {
+		k.eachOf(lists.BeyondVersion1, visit)
 	}
 }
 

@@ -21,7 +21,7 @@ var (
 	phases = []v1alpha1.PostPhase{
 		v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed, v1alpha1.PhaseCancelled,
 	}
-	targetPlatforms = []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook}
+	targetPlatforms = []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon}
 	marks           = []v1alpha1.TargetMark{v1alpha1.MarkNone, v1alpha1.MarkNone, v1alpha1.MarkNone, v1alpha1.MarkWaiting, v1alpha1.MarkUndecided}
 	teams           = []string{"team-a", "team-b"}
 )
@@ -298,6 +298,10 @@ func sorted(events []event, q postindex.Query) []postindex.Summary {
 	var out []postindex.Summary
 	for _, e := range events {
 		there := q.Platform == "" || slices.ContainsFunc(e.summary.Platforms, func(p postindex.PlatformStatus) bool { return p.Platform == q.Platform })
+		named := slices.ContainsFunc(e.summary.Platforms, func(p postindex.PlatformStatus) bool { return p.Platform.InVersion1() })
+		if q.Version1 && len(e.summary.Platforms) > 0 && !named {
+			continue
+		}
 		if there && (q.Status == "" || e.summary.Status == q.Status) && passes(q.Undecided, e.summary) {
 			out = append(out, *e.summary)
 		}
@@ -325,6 +329,9 @@ func (s *store) check(t *rapid.T) {
 			for _, platform := range append([]v1alpha1.Platform{""}, targetPlatforms...) {
 				q := postindex.Query{Status: status, Platform: platform, Limit: limit}
 				checkPages(t, s.index, team, q, sorted(shown, q))
+				version1 := q
+				version1.Version1 = platform == "" || platform.InVersion1()
+				checkPages(t, s.index, team, version1, sorted(shown, version1))
 				for _, q.Undecided = range undecidedFilters(status) {
 					checkPages(t, s.index, team, q, sorted(shown, q))
 				}

@@ -46,7 +46,7 @@ func (h *Handler) findPosts(ctx context.Context, c *call, out *answer) error {
 		return h.numberedPage(ctx, c, out)
 	}
 	q := &postindex.Search{
-		Status: c.listStatus(), Platform: c.platform(), From: c.time(paramFrom), To: c.time(paramTo),
+		Status: c.listStatus(), Platform: c.platform(h), From: c.time(paramFrom), To: c.time(paramTo),
 		SoonestFirst: oneOf(c, paramSort, newestFirst, oldestFirst) == oldestFirst, Cursor: c.cursor(), Limit: c.whole(paramLimit, bridge.DefaultLimit),
 		Conditions: postindex.Conditions{
 			Category: oneOf(c, paramCategory, v1alpha1.CategoryVideo, v1alpha1.CategoryImage, v1alpha1.CategoryText, v1alpha1.CategoryTree),
@@ -70,7 +70,7 @@ func (h *Handler) numberedPage(ctx context.Context, c *call, out *answer) error 
 			c.refuse(paramPage, fmt.Sprintf("cannot be combined with %s; omit it, and follow next_cursor", name))
 		}
 	}
-	q := c.listQuery()
+	q := c.listQuery(h)
 	if err := c.refused(); err != nil {
 		return err
 	}

@@ -244,6 +244,7 @@ func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *ans
 		defer cancel()
 		ctx, spent = limits.WithMeter(ctx)
 	}
+	c.caller.Version1 = !h.version.laterPlatforms
 	out = h.answers.Get().(*answer) //nolint:forcetypeassert // the pool has only *answer values
 	out.body, out.etag, out.created = out.body[:0], "", created{}
 	err = of.serve(h, ctx, c, out)

@@ -10,12 +10,13 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/openapi"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/apiserver/wire"
 )
 
 func (h *Handler) listConnections(_ context.Context, c *call, out *answer) error {
-	platform := c.platform()
+	platform := c.platform(h)
 	if err := c.refused(); err != nil {
 		return err
 	}
@@ -24,7 +25,7 @@ func (h *Handler) listConnections(_ context.Context, c *call, out *answer) error
 }
 
 func (h *Handler) listPosts(ctx context.Context, c *call, out *answer) error {
-	q := c.listQuery()
+	q := c.listQuery(h)
 	q.Into = out.page
 	if err := c.refused(); err != nil {
 		return err
@@ -40,9 +41,9 @@ func (h *Handler) listPosts(ctx context.Context, c *call, out *answer) error {
 	return nil
 }
 
-func (c *call) listQuery() postindex.Query {
+func (c *call) listQuery(h *Handler) postindex.Query {
 	return postindex.Query{
-		Page: c.whole(paramPage, 1), Limit: c.whole(paramLimit, bridge.DefaultLimit), Status: c.listStatus(), Platform: c.platform(),
+		Page: c.whole(paramPage, 1), Limit: c.whole(paramLimit, bridge.DefaultLimit), Status: c.listStatus(), Platform: c.platform(h),
 	}
 }
 
@@ -50,9 +51,15 @@ func (c *call) listStatus() v1alpha1.PostPhase {
 	return oneOf(c, paramStatus, v1alpha1.PhasePosted, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhaseFailed, v1alpha1.PhaseDraft)
 }
 
-func (c *call) platform() v1alpha1.Platform {
-	return oneOf(c, paramPlatform, v1alpha1.PlatformYouTube, v1alpha1.PlatformTikTok, v1alpha1.PlatformInstagram,
-		v1alpha1.PlatformThreads, v1alpha1.PlatformX, v1alpha1.PlatformFacebook)
+func (c *call) platform(h *Handler) v1alpha1.Platform {
+	known := []v1alpha1.Platform{
+		v1alpha1.PlatformYouTube, v1alpha1.PlatformTikTok, v1alpha1.PlatformInstagram,
+		v1alpha1.PlatformThreads, v1alpha1.PlatformX, v1alpha1.PlatformFacebook,
+	}
+	if h.version.laterPlatforms {
+		known = append(known, openapi.LaterPlatforms(h.service.Capabilities)...)
+	}
+	return oneOf(c, paramPlatform, known...)
 }
 
 func (h *Handler) createPost(ctx context.Context, c *call, out *answer) error {

@@ -26,8 +26,10 @@ const (
 type version struct {
 	prefix string
 	// label precedes an operation's id in metrics, logs and traces.
-	label      string
-	operations []operation
+	label string
+	// laterPlatforms is true if the version has the platforms that the contract of version 1 does not have.
+	laterPlatforms bool
+	operations     []operation
 	// readPost and readUpload decode the bodies of createPost and createMediaUploadUrl.
 	readPost   func(body strictjson.Value) (bridge.CreatePost, error)
 	readUpload func(body strictjson.Value) (bridge.CreateMediaUpload, error)
@@ -103,7 +105,7 @@ var (
 		post: func(out *answer, post *bridge.PostDetail) { out.body = wire.AppendPost(out.body, post) },
 	}
 	v2 = version{
-		prefix: PrefixV2, label: "v2 ",
+		prefix: PrefixV2, label: "v2 ", laterPlatforms: true,
 		operations: []operation{
 			listConnections, createMediaUpload,
 			{

@@ -40,6 +40,7 @@ import (
 	"github.com/herald-social/herald/internal/rollback"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/internal/unlisted"
+	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/test/must"
 )
 
@@ -79,7 +80,8 @@ func metricsOf(t *testing.T) map[string][]metric {
 	manager.MustRegister(webhookServed(nil), &webhookTrust{}, lease.NewLeaderMetric(nil, nil))
 	_, err := apiserver.New(apiserver.Config{
 		Kubernetes: &rest.Config{}, SiteURL: "https://herald.example.com", Registry: server, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
-		Web: &apiserver.WebConfig{Namespace: "herald-system", SignInSecret: "herald-web"},
+		Capabilities: platforms.Registry{}.Capabilities,
+		Web:          &apiserver.WebConfig{Namespace: "herald-system", SignInSecret: "herald-web"},
 	})
 	must.Succeed(t, err)
 	return map[string][]metric{"manager": manager.metrics(t), "apiserver": server.metrics(t)}

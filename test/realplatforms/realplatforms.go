@@ -9,6 +9,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/bluesky"
 	"github.com/herald-social/herald/platforms/facebook"
 	"github.com/herald-social/herald/platforms/instagram"
 	"github.com/herald-social/herald/platforms/threads"
@@ -27,5 +28,6 @@ func All() platforms.Registry {
 		v1alpha1.PlatformFacebook:  facebook.New(facebook.Config{}, client),
 		v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{}, client),
 		v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, client),
+		v1alpha1.PlatformBluesky:   bluesky.New(bluesky.Config{}, client),
 	}
 }

@@ -143,7 +143,27 @@ func (k *Kind) filters() []Filter {
 			out = append(out, Filter{Platform: t.Platform}, Filter{k.Status, t.Platform})
 		}
 	}
+	if IsBeyondVersion1(k.Targets) {
+		out = append(out, Filter{Platform: BeyondVersion1}, Filter{k.Status, BeyondVersion1})
+	}
 	return out
+}
+
+// BeyondVersion1 stands for all platforms that version 1 of the API does not have, in the filter of the posts that go
+// only to those. No platform has this name.
+const BeyondVersion1 v1alpha1.Platform = "beyond-v1"
+
+// IsBeyondVersion1 reports whether version 1 of the API has none of the platforms of a post's targets. A target whose
+// platform is unknown does not count.
+func IsBeyondVersion1(targets []Target) bool {
+	beyond := false
+	for i := range targets {
+		if targets[i].Platform.InVersion1() {
+			return false
+		}
+		beyond = beyond || targets[i].Platform != ""
+	}
+	return beyond
 }
 
 // Passes reports whether posts of kind k are in this filter's list.
@@ -151,8 +171,11 @@ func (f Filter) Passes(k *Kind) bool {
 	if (k.Status == v1alpha1.PhaseCancelled) != (f == hidden) || f.Status != "" && f.Status != k.Status {
 		return false
 	}
-	if f.Platform == "" {
+	switch f.Platform {
+	case "":
 		return true
+	case BeyondVersion1:
+		return IsBeyondVersion1(k.Targets)
 	}
 	for _, t := range k.Targets {
 		if t.Platform == f.Platform {
