@@ -24,6 +24,19 @@ type Connector interface {
 	Choices(ctx context.Context, token Token) ([]Choice, error)
 }
 
+// PasswordConnector is a Platform whose accounts are connected by an app password: one of several passwords of an account,
+// which its owner creates for a program and can revoke.
+type PasswordConnector interface {
+	Platform
+
+	// AppPasswords returns the address of the page where users create an app password.
+	AppPasswords() string
+
+	// PasswordToken returns the token for an account and an app password. name is the account's handle or id, as typed or
+	// from Identify. It calls nothing: Identify then checks the password. An error is an *Error for the user who typed it.
+	PasswordToken(name, password string) (Token, error)
+}
+
 // Consent holds the parameters of a consent request.
 type Consent struct {
 	// RedirectURI is the callback address. It must be registered with the app.

@@ -165,6 +165,9 @@ func (s *Service) Available() []v1alpha1.Platform {
 				names = append(names, name)
 			}
 		}
+		if _, ok := platform.(platforms.PasswordConnector); ok {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -223,7 +226,11 @@ func (s *Service) connector(platform v1alpha1.Platform) (platforms.Connector, er
 	if connector, ok := s.Platforms[platform].(platforms.Connector); ok {
 		return connector, nil
 	}
-	return nil, refusef(bridge.CodeNotFound, "accounts of %s cannot be connected here; the administrator has to configure the platform", platform.Title())
+	return nil, notHere(platform)
+}
+
+func notHere(platform v1alpha1.Platform) error {
+	return refusef(bridge.CodeNotFound, "accounts of %s cannot be connected here; the administrator has to configure the platform", platform.Title())
 }
 
 func (s *Service) find(ctx context.Context, namespace, name string) (*v1alpha1.Connection, error) {

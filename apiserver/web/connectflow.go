@@ -32,8 +32,11 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 	if _, err := s.readForm(w, v); err != nil {
 		return err
 	}
-	started, err := s.Connect.Start(v.Context(), s.visitor(v.session), v.namespace,
-		v1alpha1.Platform(v.PostForm.Get("platform")), v.PostForm.Get("connection"))
+	platform := v1alpha1.Platform(v.PostForm.Get("platform"))
+	if page, ok := s.Connect.AppPasswords(platform); ok {
+		return s.connectByPassword(w, v, platform, page)
+	}
+	started, err := s.Connect.Start(v.Context(), s.visitor(v.session), v.namespace, platform, v.PostForm.Get("connection"))
 	if err != nil {
 		return err
 	}

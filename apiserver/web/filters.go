@@ -24,9 +24,21 @@ var listed = []v1alpha1.PostPhase{
 	v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed,
 }
 
-// platformOrder is the order of platforms in menus.
+// platformOrder is the order of platforms in menus; see Site.offered.
 var platformOrder = []v1alpha1.Platform{
 	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram, v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
+	v1alpha1.PlatformBluesky,
+}
+
+// offered returns the platforms that menus and texts name. Those that version 1 of the API does not have are named only
+// in an installation that publishes there.
+func (s *Site) offered() (names []v1alpha1.Platform) {
+	for _, p := range platformOrder {
+		if _, publishes := s.Service.Capabilities(p); publishes || p.InVersion1() {
+			names = append(names, p)
+		}
+	}
+	return names
 }
 
 // kindOrder is the order of the kinds of posts in menus.
@@ -267,7 +279,7 @@ func (s *Site) searchForm(v *visit, page string, f filters, more []string) g.Nod
 		h.Details(h.Class("filters"), g.If(f.more() > 0, g.Attr("open")),
 			h.Summary(g.Text(label)),
 			h.Div(h.Class("fields"),
-				menu("platform", "Platform", "All platforms", string(f.platform), platformChoices()),
+				menu("platform", "Platform", "All platforms", string(f.platform), s.platformChoices()),
 				menu("account", "Account", "All accounts", f.account, s.accountChoices(v, f.account)),
 				menu("kind", "Kind", "All kinds", string(f.kind), kindChoices()),
 				menu("by", "Created by", "Anyone", f.by, s.creatorChoices(v, f.by)),
@@ -301,8 +313,8 @@ func dateField(name, label, value string) g.Node {
 	return h.Div(h.Class("field"), h.Label(h.For("by-"+name), g.Text(label)), h.Input(h.ID("by-"+name), h.Type("date"), h.Name(name), h.Value(value)))
 }
 
-func platformChoices() (out [][2]string) {
-	for _, p := range platformOrder {
+func (s *Site) platformChoices() (out [][2]string) {
+	for _, p := range s.offered() {
 		out = append(out, [2]string{string(p), p.Title()})
 	}
 	return out

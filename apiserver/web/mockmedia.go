@@ -43,7 +43,7 @@ const longestShort = 3 * time.Minute
 func arrange(p v1alpha1.Platform, files []bridge.MediaPreview) arrangement {
 	first := files[0]
 	switch single := len(files) == 1; p {
-	case v1alpha1.PlatformX, v1alpha1.PlatformFacebook:
+	case v1alpha1.PlatformX, v1alpha1.PlatformFacebook, v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon:
 		if !single {
 			return pattern
 		}

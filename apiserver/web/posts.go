@@ -144,11 +144,22 @@ func (v *visit) pager(page string, found *postindex.Found, earlier, later string
 // nothingYet shows the first step to a team without posts.
 func (s *Site) nothingYet(v *visit) g.Node {
 	if v.may.seeAccounts && len(s.accounts(v)) == 0 {
-		return empty("Connect an account first", "Posts are published to your accounts on X, Threads, Instagram, Facebook, TikTok or YouTube.",
+		return empty("Connect an account first", "Posts are published to your accounts on "+s.platformNames()+".",
 			g.If(v.may.connect, link(v.path("connections"), "Connect an account", "primary")))
 	}
 	return empty("Write your first post", "It is published to any number of accounts, immediately or at a time that you choose.",
 		g.If(v.may.compose(), link(v.path("posts/new"), "New post", "primary")))
+}
+
+// platformNames returns the names of the platforms, such as "X, Threads or Facebook".
+func (s *Site) platformNames() string {
+	names := s.offered()
+	titles := make([]string, len(names))
+	for i, p := range names {
+		titles[i] = p.Title()
+	}
+	last := len(titles) - 1
+	return strings.Join(titles[:last], ", ") + " or " + titles[last]
 }
 
 func (s *Site) row(v *visit, p *postindex.Summary) g.Node { return h.Li(s.rowLink(v, p)) }

@@ -222,7 +222,7 @@ func (s *Site) mockPost(v *visit, spec *v1alpha1.PostSpec, p v1alpha1.Platform, 
 	switch p {
 	case v1alpha1.PlatformInstagram, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube:
 		return g.Group{head, files, words}
-	case v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook:
+	case v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook, v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon:
 		return g.Group{head, words, files}
 	default:
 		return g.Group{head, words, files}
