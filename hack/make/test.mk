@@ -108,7 +108,7 @@ $(CURDIR)/test/bluesky/node_modules/.package-lock.json: test/bluesky/package-loc
 	touch $@
 
 .PHONY: test-bluesky
-test-bluesky: ## Publish to Bluesky's own server, and read everything back with its own client (FOCUS= for a test)
+test-bluesky: controlplane $(BIN)/kubectl ## Publish to Bluesky's own server, and read everything back with its own client (FOCUS= for a test, LONG=1 for more kills)
 	@why=
 	if [ "$$(uname -s)" != Linux ] || ! command -v npm >/dev/null; then
 	  why="it takes Linux, and npm in PATH"
@@ -121,7 +121,7 @@ test-bluesky: ## Publish to Bluesky's own server, and read everything back with 
 	  $(call not_run,Bluesky on its own server; $$why)
 	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
 	fi
-	go test ./test/bluesky -count=1 -timeout 10m $(if $(FOCUS),-run '$(FOCUS)')
+	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/bluesky -count=1 -v -timeout $(if $(LONG),60m,20m) $(if $(FOCUS),-run '$(FOCUS)') $(if $(LONG),-args -long)
 
 # Files whose encoders are missing are skipped, with a message each. `make test` reports the reason once.
 .PHONY: test-oddfiles
@@ -172,6 +172,7 @@ test-crash: ## Kill the manager at the worst moments and count what was publishe
 	export KUBEBUILDER_ASSETS=$(ASSETS)
 	$(go_test) -count=1 -skip $(divided) ./test/crash/...
 	$(ginkgo) -v --timeout=$(if $(LONG),12h,30m) $(if $(FOCUS),--focus='$(FOCUS)') ./test/crash/... -- -test.run $(divided) $(if $(LONG),,-test.short)
+	$(if $(LONG),$(if $(FOCUS),,HERALD_TEST_NOTES=$${HERALD_TEST_NOTES:-/dev/null} $(MAKE) test-bluesky FOCUS=TestKilledManagers))
 
 # Use a separate cluster: the test creates and deletes namespaces, CRDs and a team there.
 .PHONY: test-e2e

@@ -170,9 +170,20 @@ func listed(t *testing.T, p *bluesky.Platform, a *account, first string) {
 	}
 }
 
-// cut returns the address of a proxy to the server that cuts the connection of every putRecord: before it reaches the
-// server, or after the server has processed it.
-func cut(t *testing.T, s *server, after bool) (address string, cuts *atomic.Int64) {
+// fate is what happens to a call on its way to the server.
+type fate int
+
+const (
+	passes fate = iota
+	// cutBefore closes the connection instead of passing the call on, and cutAfter closes it once the server has processed
+	// the call.
+	cutBefore
+	cutAfter
+)
+
+// cut returns the address of a proxy to the server, which decides about each putRecord by its body. cuts counts those
+// whose connections it has closed.
+func cut(t *testing.T, s *server, decide func(record string) fate) (address string, cuts *atomic.Int64) {
 	t.Helper()
 	to, err := url.Parse(s.URL)
 	must.Succeed(t, err)
@@ -189,8 +200,15 @@ func cut(t *testing.T, s *server, after bool) (address string, cuts *atomic.Int6
 			forward.ServeHTTP(w, r)
 			return
 		}
+		record, err := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(record))
+		decided := decide(string(record))
+		if err != nil || decided == passes {
+			forward.ServeHTTP(w, r)
+			return
+		}
 		cuts.Add(1)
-		if after {
+		if decided == cutAfter {
 			forward.ServeHTTP(discard{http.Header{}}, r)
 		}
 		hangUp(w)
@@ -216,25 +234,26 @@ func TestLostAnswer(t *testing.T) {
 	p := newAt(t, s.URL)
 	for name, tc := range map[string]struct {
 		reason string
-		after  bool
+		fate   fate
 		n      byte
 	}{
-		"before": {"the server never saw it: the read proves absence, and the next call publishes it", false, 1},
-		"after":  {"the server published it: the read finds it, and another call changes nothing", true, 2},
+		"before": {"the server never saw it: the read proves absence, and the next call publishes it", cutBefore, 1},
+		"after":  {"the server published it: the read finds it, and another call changes nothing", cutAfter, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			address, cuts := cut(t, s, tc.after)
+			isThere := tc.fate == cutAfter
+			address, cuts := cut(t, s, func(string) fate { return tc.fate })
 			job := acme.job(tc.n, platforms.Content{Category: v1alpha1.CategoryText, Text: name})
 			lost := newAt(t, address).Publish(t.Context(), job)
 			if lost.Outcome != platforms.Unknown || cuts.Load() != 1 {
 				t.Fatalf("%s: got %+v, %v after %d calls", tc.reason, lost, lost.Err, cuts.Load())
 			}
 			found, err := p.Lookup(t.Context(), job)
-			if err != nil || (found.Matches == 1 && found.Certain && !found.PostedAt.IsZero()) != tc.after || found.Proof == tc.after {
+			if err != nil || (found.Matches == 1 && found.Certain && !found.PostedAt.IsZero()) != isThere || found.Proof == isThere {
 				t.Errorf("%s: found %+v, %v", tc.reason, found, err)
 			}
 			again := p.Publish(t.Context(), job)
-			if isDuplicate := again.Outcome == platforms.Unknown && again.Err.Class == platforms.ClassDuplicate; isDuplicate != tc.after {
+			if isDuplicate := again.Outcome == platforms.Unknown && again.Err.Class == platforms.ClassDuplicate; isDuplicate != isThere {
 				t.Errorf("%s: the second call has %+v, %v", tc.reason, again, again.Err)
 			}
 			if found, err := p.Lookup(t.Context(), job); err != nil || found.Matches != 1 {

@@ -181,6 +181,12 @@ func (p *Process) Stop() {
 	<-p.done
 }
 
+// Kill kills the process and waits until it has exited.
+func (p *Process) Kill() {
+	_ = p.command.Process.Kill() // it may already have ended
+	<-p.done
+}
+
 // Done is closed when the process has exited.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
