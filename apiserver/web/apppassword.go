@@ -28,12 +28,12 @@ func (s *Site) connectByPassword(w http.ResponseWriter, v *visit, platform v1alp
 		return err
 	}
 	if typed.Password == "" {
-		s.askForPassword(w, v, typed, page, http.StatusOK, nil)
+		s.renderPasswordForm(w, v, typed, page, http.StatusOK, nil)
 		return nil
 	}
 	out, err := s.Connect.ConnectPassword(v.Context(), s.visitor(v.session), v.namespace, typed)
 	if known, ok := asError(err); ok {
-		s.askForPassword(w, v, typed, page, rest.StatusOf(known.Code), notice(bad, paragraph(sentence(known.Message))))
+		s.renderPasswordForm(w, v, typed, page, rest.StatusOf(known.Code), notice(bad, paragraph(sentence(known.Message))))
 		return nil
 	}
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Site) connectByPassword(w http.ResponseWriter, v *visit, platform v1alp
 	return nil
 }
 
-func (s *Site) askForPassword(w http.ResponseWriter, v *visit, typed *connect.Credentials, page string, status int, problem g.Node) {
+func (s *Site) renderPasswordForm(w http.ResponseWriter, v *visit, typed *connect.Credentials, page string, status int, problem g.Node) {
 	on, name := typed.Platform.Title(), typed.Name
 	if c := s.account(v, typed.Reconnect); c != nil && name == "" {
 		name = c.Status.Username
