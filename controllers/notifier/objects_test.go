@@ -34,9 +34,9 @@ func (t *team) notifier(ctx context.Context, name string, to *server, edits ...f
 		edit(&n.Spec)
 	}
 	Expect(k8s.Create(ctx, n)).To(Succeed())
-	// Events are later than its creation, whose time has whole seconds.
-	if least := n.CreationTimestamp.Add(time.Second); t.clock.Now().Before(least) {
-		t.clock.SetTime(least)
+	// Events are not before its creation, whose time has whole seconds, as have those of conditions.
+	if t.clock.Now().Before(n.CreationTimestamp.Time) {
+		t.clock.SetTime(n.CreationTimestamp.Time)
 	}
 	return n
 }

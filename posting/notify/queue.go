@@ -74,9 +74,10 @@ type Queue struct {
 	notBefore time.Time
 }
 
-// NewQueue returns the queue of a Notifier that continues from its status.
+// NewQueue returns the queue of a Notifier that continues from its status, or else begins with its creation. That time
+// and those of conditions are whole seconds, so it begins with everything of that second.
 func NewQueue(n *v1alpha1.Notifier, now time.Time) *Queue {
-	q := &Queue{notifier: n.UID, through: n.CreationTimestamp.Time, settled: map[string]time.Time{}}
+	q := &Queue{notifier: n.UID, through: n.CreationTimestamp.Add(-time.Millisecond), settled: map[string]time.Time{}}
 	if t := n.Status.ProcessedThrough; t != nil && t.After(q.through) {
 		q.through = t.Time
 	}

@@ -58,12 +58,13 @@ func TestOffer(t *testing.T) {
 		at   time.Time
 		want bool
 	}{
-		"an event of now":                                {noon, true},
-		"one that was recorded late":                     {noon.Add(-30 * time.Minute), true},
-		"what happened before the notifier was created":  {noon.Add(-2 * time.Hour), false},
-		"an event from a fast clock":                     {noon.Add(time.Hour), true},
-		"what happened at the creation was not after it": {noon.Add(-time.Hour), false},
-		"an event soon after the notifier's creation":    {noon.Add(-time.Hour + time.Millisecond), true},
+		"an event of now":                               {noon, true},
+		"one that was recorded late":                    {noon.Add(-30 * time.Minute), true},
+		"what happened before the notifier was created": {noon.Add(-2 * time.Hour), false},
+		"an event from a fast clock":                    {noon.Add(time.Hour), true},
+		"what happened a second before the creation":    {noon.Add(-time.Hour - time.Second), false},
+		"the time of a condition may be the creation's": {noon.Add(-time.Hour), true},
+		"an event soon after the notifier's creation":   {noon.Add(-time.Hour + time.Millisecond), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := emptyQueue()
