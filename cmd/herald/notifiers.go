@@ -16,6 +16,7 @@ import (
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/cmd/herald/internal/config"
+	"github.com/herald-social/herald/cmd/herald/internal/process"
 	"github.com/herald-social/herald/controllers/notifier"
 	"github.com/herald-social/herald/internal/apiclock"
 	"github.com/herald-social/herald/internal/quota"
@@ -32,9 +33,11 @@ func newNotifiers(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, team
 	if err != nil {
 		return nil, err
 	}
+	receivers := process.Receivers()
+	receivers.Clock = now
 	return notifier.New(notifier.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Watcher: watcher, Cache: mgr.GetCache(), Clock: now, Events: mgr.GetEventRecorder("herald-notifier"),
-		Owned: teams.Owned, Namespaces: c.Namespaces, Sender: receiver.New(receiver.Options{Clock: now}), Mailer: mailer, SiteURL: strings.TrimSuffix(c.SiteURL, "/"),
+		Owned: teams.Owned, Namespaces: c.Namespaces, Sender: receiver.New(receivers), Mailer: mailer, SiteURL: strings.TrimSuffix(c.SiteURL, "/"),
 		Metrics: notifier.NewMetrics(metrics.Registry),
 	})
 }

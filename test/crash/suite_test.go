@@ -107,6 +107,7 @@ var _ = BeforeSuite(func() {
 	credentials := fmt.Sprintf(`{"accessKey":%q,"secretKey":%q}`, files.AccessKey, files.SecretKey)
 	Expect(os.WriteFile(filepath.Join(folder, "store-key.json"), []byte(credentials), 0o600)).To(Succeed())
 	writeConfiguration()
+	trustReceivers()
 })
 
 // If a spec fails, print the last log lines of the managers and the API server, because the directory is removed.

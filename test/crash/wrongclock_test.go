@@ -158,7 +158,7 @@ func newInstalled(ctx context.Context, manager, apiserver time.Duration) *instal
 	i := &installed{manager: newWrong("manager", manager), apiserver: newWrong("apiserver", apiserver), site: ports.ForTest(GinkgoT())}
 	config := managerConfiguration()
 	i.manager.run("manager", config, "--leader-identity", "crash")
-	DeferCleanup(i.manager.kill)
+	DeferCleanup(func() { i.manager.kill() }) // the process that runs then, since specs restart it
 	serving := configv1alpha1.DefaultAPIServer()
 	serving.Common, serving.BindAddress, serving.RequestsPerMinute = config.Common, i.site, 0
 	serving.Web.Enabled, serving.MCP.Enabled = false, false
@@ -247,6 +247,15 @@ func (i *installed) published(ctx context.Context, p said) {
 	Expect(shown[0].CreatedAt).To(BeTemporally(">", p.due.Add(-measuredTo)), "%q is not shown before its time", p.caption)
 }
 
+// hears expects that all n posts that are published were reported.
+func (i *installed) hears(ctx context.Context, r *webhooks, n int) {
+	GinkgoHelper()
+	want := i.team.events(ctx)
+	Expect(want).To(HaveLen(n))
+	Eventually(func() []string { return r.missing(want) }).Should(BeEmpty())
+	r.verifyAll(want)
+}
+
 var _ = Describe("Processes with wrong clocks", func() {
 	DescribeTable("publish due posts on time, once",
 		func(ctx SpecContext, manager, apiserver time.Duration) {
@@ -269,6 +278,7 @@ var _ = Describe("Processes with wrong clocks", func() {
 	DescribeTable("are unaffected when the manager's clock is set",
 		func(ctx SpecContext, by time.Duration) {
 			i := newInstalled(ctx, 0, 0)
+			hears := i.team.notified(ctx, "hears", 0, nil)
 			later := i.says(ctx, "later", laterIn)
 			i.is(ctx, later, v1alpha1.PhaseScheduled)
 			i.manager.expectSkew(ctx, 0)
@@ -279,6 +289,12 @@ var _ = Describe("Processes with wrong clocks", func() {
 			i.published(ctx, due)
 			after := i.says(ctx, "after that", 0)
 			i.published(ctx, after)
+			i.hears(ctx, hears, 2)
+			i.manager.kill()
+			i.manager.run("manager", managerConfiguration(), "--leader-identity", "crash")
+			restarted := i.says(ctx, "after a restart with the wrong clock", 0)
+			i.published(ctx, restarted)
+			i.hears(ctx, hears, 3)
 			i.is(ctx, later, v1alpha1.PhaseScheduled)
 			Expect(i.team.shown(ctx)).NotTo(HaveKey(words{on: v1alpha1.PlatformX, text: later.caption}), "it is not due yet")
 		},
