@@ -124,6 +124,8 @@ test-unit: ## Run the unit tests: all packages that need only Go (RACE=1 for the
 .PHONY: bench
 bench: controlplane ## Compare Herald with its floor, the Kubernetes API (BENCH=B1,B3 runs a part; docs/performance.md)
 	@go build -buildvcs=false -o $(BIN)/perf ./test/perf
+	# B10 needs a manager that accepts receivers on this machine.
+	$(if $(or $(findstring B10,$(BENCH)),$(if $(BENCH),,all)),go build -buildvcs=false -tags crashpoints -o $(BIN)/herald-crashpoints ./cmd/herald)
 	exec $(BIN)/perf
 
 include hack/make/lint.mk

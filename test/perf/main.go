@@ -118,6 +118,7 @@ func benchmarks() []benchmark {
 		{"B6", "start the manager where much was posted, and posts are due or in doubt", runB6},
 		{hostileID, "deliver posts beside a hostile team", runHostile},
 		{"B9", "refuse bodies that are made to cost much", runB9},
+		{"B10", "deliver posts at their time beside receivers of notifications that hang, fail and redirect", runB10},
 	}
 }
 

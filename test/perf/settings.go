@@ -28,6 +28,7 @@ type settings struct {
 	b6Posts     int
 	b7Posts     int
 	b8Posts     int
+	b10Minutes  float64
 	filmBytes   int64
 	teams       int
 	connections int
@@ -55,6 +56,7 @@ func (s *settings) variables(ids *string) *flag.FlagSet {
 	v.IntVar(&s.b6Posts, "BENCH_B6_POSTS", 100_000, "B6: posts of the team, of which one in 200 is due")
 	v.IntVar(&s.b7Posts, "BENCH_B7_POSTS", 5000, "B7: posts of the largest crowd")
 	v.IntVar(&s.b8Posts, "BENCH_B8_POSTS", 1_000_000, "B8: archived posts, of one team and then of 1,000 teams")
+	v.Float64Var(&s.b10Minutes, "BENCH_B10_MINUTES", 1, "B10: how long each kind of receivers is measured in a round, with 100 posts a minute")
 	v.IntVar(&s.teams, "BENCH_TEAMS", 4, "teams that the accounts belong to")
 	v.IntVar(&s.connections, "BENCH_CONNECTIONS", 200, "connected accounts")
 	v.StringVar(&s.pprof, "BENCH_PPROF", "", "folder for CPU profiles of manager, apiserver and kube-apiserver; none if not set")
@@ -107,7 +109,7 @@ func readSettings(getenv func(string) string) (s settings, err error) {
 	for _, size := range []*int{&s.b1Posts, &s.b2Posts, &s.b4Posts, &s.b4Asks, &s.b6Posts, &s.b7Posts, &s.b8Posts} {
 		*size = s.scaled(*size)
 	}
-	s.b3Minutes *= s.scale
+	s.b3Minutes, s.b10Minutes = s.b3Minutes*s.scale, s.b10Minutes*s.scale
 	s.filmBytes = min(max(int64(float64(v1alpha1.MaxVideoBytes)*s.scale), leastFilm), v1alpha1.MaxVideoBytes)
 	return s, nil
 }
