@@ -39,6 +39,12 @@ func (s *situation) reclaimed(due time.Duration) *v1alpha1.TargetStatus {
 	return t
 }
 
+// planted makes the post a tree, on a platform with trees.
+func (s *situation) planted(cards int) {
+	s.Post.Spec.Category, s.Post.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: make([]v1alpha1.TreeCard, cards)}
+	s.Platforms = platforms.Registry{v1alpha1.PlatformX: publisher{delivers: []v1alpha1.Category{v1alpha1.CategoryTree}}}
+}
+
 // crowded makes the post one of a crowd that is due after a while.
 func (s *situation) crowded(due time.Duration) {
 	s.scheduled(due)
@@ -71,7 +77,22 @@ func TestDecideArmed(t *testing.T) {
 			s.crowded(10 * time.Second)
 			s.MayProbe = func(*v1alpha1.Connection) bool { panic("it is taken by asking") }
 		}, []string{"arm [0]", "wait 10s in turn"}},
-		"a draft is not claimed": {func(s *situation) { s.crowded(10 * time.Second); s.Post.Spec.Draft = true }, []string{"write", "wait"}},
+		"a draft is not claimed":                              {func(s *situation) { s.crowded(10 * time.Second); s.Post.Spec.Draft = true }, []string{"write", "wait"}},
+		"the cards of a tree are claimed one after the other": {func(s *situation) { s.crowded(10 * time.Second); s.planted(2) }, []string{"write", "wait 10s in turn"}},
+		"a tree of one card is a single call":                 {func(s *situation) { s.crowded(10 * time.Second); s.planted(1) }, []string{"arm [0]", "wait 10s in turn"}},
+		"a retry is claimed when it is due, because its target is reserved just before": {func(s *situation) {
+			s.crowded(10 * time.Second)
+			s.retries(nil)
+		}, []string{"write", "wait 10s in turn"}},
+		"a post is claimed as a whole, and one of its targets has failed": {func(s *situation) {
+			s.crowded(10 * time.Second)
+			s.twoTargets()
+			fail(s.entered(), v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: "no room"})
+		}, []string{"write", "wait 10s in turn"}},
+		"a target that is paused beyond the post's time cannot be sent then": {func(s *situation) {
+			s.crowded(10 * time.Second)
+			s.entered().NextTryAt = v1alpha1.NewTimePtr(t0.Add(11 * time.Second))
+		}, []string{"write", "wait 10s in turn"}},
 		"prepared content is claimed": {func(s *situation) {
 			s.crowded(10 * time.Second)
 			s.Preparation = preparing(Preparation{State: PreparationReady})
@@ -130,6 +151,7 @@ func TestDecideArmed(t *testing.T) {
 			s.inGroup(10*time.Second, GroupMayBeOpen)
 			s.Post.Spec.Cancelled = true
 		}, []string{"wait 32.001s"}},
+		"a recovered post is sent at its time":                                  {func(s *situation) { s.reclaimed(time.Second); s.Now = t0.Add(time.Second) }, []string{"claim [0]", "wait 1h0m1.001s"}},
 		"a recovered post is sent when it is due":                               {func(s *situation) { s.reclaimed(time.Second); s.Now = t0.Add(2 * time.Second) }, []string{"claim [0]", "wait 1h0m1.001s"}},
 		"a process that does not read groups settles an armed attempt as usual": {func(s *situation) { s.inGroup(10*time.Second, GroupUnread); s.Group = nil }, []string{"wait 32.001s"}},
 	} {
@@ -148,9 +170,13 @@ func TestArmedResult(t *testing.T) {
 	if err := RecordResults(f.Post, f.Results, f.deadlines(), t0); err != nil {
 		t.Fatal(err)
 	}
-	a := f.Target(0).Attempt
-	if a.Outcome != v1alpha1.OutcomeNotSent || a.Group != testGroup || f.Target(0).State != v1alpha1.TargetPending {
-		t.Errorf("attempt %+v of a target that is %s; want one that was not sent, of a pending target", a, f.Target(0).State)
+	target := f.Target(0)
+	a := target.Attempt
+	if a.Outcome != v1alpha1.OutcomeNotSent || a.Group != testGroup || target.State != v1alpha1.TargetPending {
+		t.Errorf("attempt %+v of a target that is %s; want one that was not sent, of a pending target", a, target.State)
+	}
+	if target.Blocked != nil || target.NextTryAt != nil {
+		t.Errorf("it waits until %s for %+v; want a target that nothing blocks, since no call has failed", target.NextTryAt, target.Blocked)
 	}
 }
 

@@ -146,6 +146,31 @@ func TestEnterResults(t *testing.T) {
 	}
 }
 
+// TestEnterWithheld checks the deadline of a call that was not made.
+func TestEnterWithheld(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reason   string
+		due      time.Duration
+		withheld bool
+		remains  bool
+	}{
+		"ahead of its time":           {"the next claim sets its deadline", 10 * time.Second, true, false},
+		"at its time":                 {"it is tried until its deadline", 0, true, true},
+		"a call, ahead of its time":   {"a call was tried, so the post is being delivered", 10 * time.Second, false, true},
+		"a call, at its time":         {"it is tried until its deadline", 0, false, true},
+		"a millisecond ahead of time": {"the post is scheduled", time.Millisecond, true, false},
+	} {
+		f := facts(func(s *situation) { s.inGroup(tt.due, GroupMayBeOpen) })
+		target := f.Target(0)
+		target.TryUntil, target.SuspendedUntil, target.InitialDeadline = later, later, later
+		must.Succeed(t, RecordResults(f.Post, []Result{{Attempt: "a1", Result: platforms.Result{Outcome: platforms.NotSent, Withheld: tt.withheld, Err: TakenBack}}}, &Deadlines{}, t0))
+		if (target.TryUntil != nil) != tt.remains || (target.SuspendedUntil != nil) != tt.remains || (target.InitialDeadline != nil) != tt.remains {
+			t.Errorf("%s: until %s, suspended until %s, first until %s; want a deadline: %t (%s)",
+				name, target.TryUntil, target.SuspendedUntil, target.InitialDeadline, tt.remains, tt.reason)
+		}
+	}
+}
+
 func TestEnterIDs(t *testing.T) {
 	p := open()
 	refused := platforms.Result{Outcome: platforms.Refused}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 )
@@ -33,6 +34,17 @@ func (s *situation) retries(change func(original *v1alpha1.Post, t *v1alpha1.Tar
 	}
 	s.Post.Spec.RetryOf = &v1alpha1.LocalReference{Name: "first"}
 	s.Original = &Original{Post: original}
+}
+
+// retriesOneOfTwo makes the post a retry of a finished post with two refused targets of its connection, which these posts
+// have reserved.
+func (s *situation) retriesOneOfTwo(first, second string) {
+	s.retries(func(o *v1alpha1.Post, t *v1alpha1.TargetStatus) {
+		o.Spec.Targets = append(o.Spec.Targets, o.Spec.Targets[0])
+		t.RetriedBy = first
+		o.Status.Targets = append(o.Status.Targets, refusedTarget(1))
+		o.Status.Targets[1].RetriedBy = second
+	})
 }
 
 func TestDecideRetry(t *testing.T) {
@@ -98,6 +110,17 @@ func TestDecideRetry(t *testing.T) {
 				o.Status.Targets = append(o.Status.Targets, refusedTarget(1))
 			})
 		}, []string{"reserve [1]"}, ""},
+		"one of two":                  {"they are retried in order", func(s *situation) { s.retriesOneOfTwo("", "") }, []string{"reserve [0]"}, ""},
+		"one of two, with the second": {"no other target is reserved for it", func(s *situation) { s.retriesOneOfTwo("", "post") }, []string{"claim [0]", "write", "wait 59m50.001s"}, ""},
+		"a call was not sent": {"its target was reserved before the call", func(s *situation) {
+			s.retries(nil)
+			s.Original = nil
+			s.claimed(time.Minute).Attempt.Outcome = v1alpha1.OutcomeNotSent
+		}, []string{"claim [0]", "wait 59m50.001s"}, ""},
+		"beside a target that is paused": {"the failure is stored at once", func(s *situation) {
+			s.pausedSecond()
+			s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.State = v1alpha1.TargetPosted })
+		}, []string{"write", "wait 2m0s"}, "is published"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts(tt.change)
@@ -141,5 +164,70 @@ func TestReserve(t *testing.T) {
 		if c := meta.FindStatusCondition(tt.post.Status.Conditions, kind); c == nil || c.Message != tt.want {
 			t.Errorf("%s is %+v, want %q", kind, c, tt.want)
 		}
+	}
+}
+
+// TestRecordRetry verifies what is recorded about the reserved targets: it outlives the failed post.
+func TestRecordRetry(t *testing.T) {
+	reservation := func(object string, targets ...int32) *v1alpha1.RetryStatus {
+		return &v1alpha1.RetryStatus{Object: object, Targets: targets}
+	}
+	for name, tt := range map[string]struct {
+		reason        string
+		first, second string
+		known, want   *v1alpha1.RetryStatus
+		writes        bool
+	}{
+		"not reserved yet":      {"another post may reserve it", "", "", nil, nil, false},
+		"the first is reserved": {"the failed post may be deleted", "post", "", nil, reservation("first-uid", 0), true},
+		"the second is":         {"the failed post may be deleted", "", "post", nil, reservation("first-uid", 1), true},
+		"it is recorded":        {"each write costs", "post", "", reservation("first-uid", 0), reservation("first-uid", 0), false},
+		"it was nothing":        {"the targets have changed", "post", "", reservation("first-uid", nothingToRetry), reservation("first-uid", 0), true},
+		"it was applied again":  {"another object is reserved", "post", "", reservation("earlier-uid", 0), reservation("first-uid", 0), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(func(s *situation) { s.retriesOneOfTwo(tt.first, tt.second) })
+			f.Post.Status.Retry = tt.known
+			got := words(Decide(f))
+			if diff := cmp.Diff(tt.want, f.Post.Status.Retry); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
+			}
+			if slices.Contains(got, "write") != tt.writes {
+				t.Errorf("got %q, want a write: %t (%s)", got, tt.writes, tt.reason)
+			}
+		})
+	}
+}
+
+// TestDescribeRetry verifies that the conditions show what is recorded, whatever they were before.
+func TestDescribeRetry(t *testing.T) {
+	retried := v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, RetriedBy: "other"}
+	retry := func(status *v1alpha1.RetryStatus) *v1alpha1.Post {
+		p := post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending})
+		p.Spec.RetryOf, p.Status.Retry = &v1alpha1.LocalReference{Name: "first"}, status
+		return p
+	}
+	for name, tt := range map[string]struct {
+		reason  string
+		post    *v1alpha1.Post
+		kind    string
+		message string
+	}{
+		"retried":          {"an object that adopted the record shows it too", post(retried), v1alpha1.ConditionRetried, `target 0 (x) is retried by post "other"`},
+		"not retried":      {"an entry from a backup may not be reserved", post(v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}), v1alpha1.ConditionRetried, ""},
+		"a retry":          {"it retries only what it reserved", retry(&v1alpha1.RetryStatus{Targets: []int32{nothingToRetry, 2}}), v1alpha1.ConditionRetryOf, `retries target 2 of post "first"`},
+		"nothing reserved": {"a status from a backup may lack it", retry(nil), v1alpha1.ConditionRetryOf, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			setCondition(tt.post, t0, tt.kind, metav1.ConditionTrue, v1alpha1.ReasonRetried, "as it was before")
+			Describe(tt.post, t0)
+			message := ""
+			if c := meta.FindStatusCondition(tt.post.Status.Conditions, tt.kind); c != nil {
+				message = c.Message
+			}
+			if message != tt.message {
+				t.Errorf("%s: it shows %q, want %q", tt.reason, message, tt.message)
+			}
+		})
 	}
 }
