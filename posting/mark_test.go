@@ -9,6 +9,25 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
+func TestRetriable(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		target v1alpha1.TargetStatus
+		want   bool
+	}{
+		"Failed":              {"it is proven that it is not published", v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}, true},
+		"Failed, and retried": {"two retries could both publish it", v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, RetriedBy: "again"}, false},
+		"Posted":              {"it is published", v1alpha1.TargetStatus{State: v1alpha1.TargetPosted}, false},
+		"Pending":             {"it may still be published", v1alpha1.TargetStatus{State: v1alpha1.TargetPending}, false},
+	} {
+		p := &v1alpha1.Post{Status: v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{tc.target}}}
+		if got := Of(p).Retriable(0); got != tc.want {
+			t.Errorf("%s: retriable is %v: %s", name, got, tc.reason)
+		}
+	}
+}
+
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	ended := func(outcome v1alpha1.AttemptOutcome) *v1alpha1.TargetStatus {

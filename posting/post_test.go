@@ -165,6 +165,7 @@ func TestHeading(t *testing.T) {
 		"Long":    {"a heading ends after a word, with an ellipsis", words, words[:114] + "…"},
 		"OneWord": {"a long word is truncated", strings.Repeat("ü", 121), strings.Repeat("ü", 120) + "…"},
 		"Late":    {"a heading starts with the title", "one two " + strings.Repeat("ü", 121), "one two " + strings.Repeat("ü", 112) + "…"},
+		"Title":   {"it is cut after the title, which is a whole word", strings.Repeat("ü", 30) + " " + strings.Repeat("ü", 121), strings.Repeat("ü", 30) + "…"},
 		"Nothing": {"a post may have no text", "", ""},
 	} {
 		post := Of(&v1alpha1.Post{Spec: v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{{Caption: tc.caption}}}})

@@ -59,10 +59,12 @@ func TestSizeEqualsJSON(t *testing.T) {
 func TestSizeDoesNotEncodeTexts(t *testing.T) {
 	long := strings.Repeat("<", 1<<20)
 	for reason, spec := range map[string]v1alpha1.PostSpec{
-		"a caption is not encoded":   {Targets: []v1alpha1.PostTarget{{Caption: long}}},
-		"a title is not encoded":     {Targets: []v1alpha1.PostTarget{{YouTube: &v1alpha1.YouTubeOptions{Title: long}}}},
-		"a card is not encoded":      {Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: long}}}},
-		"an alt text is not encoded": {Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{MediaRefs: []v1alpha1.MediaReference{{AltText: long}}}}}},
+		"a caption is not encoded":           {Targets: []v1alpha1.PostTarget{{Caption: long}}},
+		"a title is not encoded":             {Targets: []v1alpha1.PostTarget{{YouTube: &v1alpha1.YouTubeOptions{Title: long}}}},
+		"a card is not encoded":              {Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: long}}}},
+		"an image's alt text is not encoded": {Image: &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{AltText: long}}}},
+		"a video's alt text is not encoded":  {Video: &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{AltText: long}}},
+		"a card's alt text is not encoded":   {Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{MediaRefs: []v1alpha1.MediaReference{{AltText: long}}}}}},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
