@@ -225,6 +225,16 @@ func TestRecordPosted(t *testing.T) {
 
 // TestRecordDuplicate records a call that the platform refused as a duplicate, so that the previous call may have
 // published.
+// TestRecordWithheld checks that a call that was withheld leaves no trace of the failed lookups before it.
+func TestRecordWithheld(t *testing.T) {
+	target := claimed(t)
+	target.Blocked, target.NextTryAt = &v1alpha1.Blocked{Reason: v1alpha1.ReasonSettling, Problem: "busy"}, timePtr(time.Minute)
+	must.Succeed(t, Record(target, "a1", platforms.Result{Outcome: platforms.NotSent, Withheld: true}, 1, at(time.Second)))
+	if target.Attempt.Outcome != v1alpha1.OutcomeNotSent || target.Blocked != nil || target.NextTryAt != nil {
+		t.Errorf("%s until %s for %+v; want a target that may be claimed at once, since nothing was sent", target.Attempt.Outcome, target.NextTryAt, target.Blocked)
+	}
+}
+
 func TestRecordDuplicate(t *testing.T) {
 	for class, want := range map[platforms.Class]bool{platforms.ClassDuplicate: true, platforms.ClassUnknown: false} {
 		target := claimed(t)

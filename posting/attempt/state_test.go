@@ -32,6 +32,23 @@ func TestStates(t *testing.T) {
 	}
 }
 
+func TestIsArmed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reason  string
+		attempt *v1alpha1.Attempt
+		want    bool
+	}{
+		"no attempt":       {"nothing was claimed", nil, false},
+		"outside a group":  {"its call was made after the claim", &v1alpha1.Attempt{}, false},
+		"open, in a group": {"its call waits until the group is opened", &v1alpha1.Attempt{Group: "group"}, true},
+		"taken back":       {"its outcome is known", &v1alpha1.Attempt{Group: "group", Outcome: v1alpha1.OutcomeNotSent}, false},
+	} {
+		if got := IsArmed(tt.attempt); got != tt.want {
+			t.Errorf("%s: armed %t, want %t (%s)", name, got, tt.want, tt.reason)
+		}
+	}
+}
+
 func TestBlock(t *testing.T) {
 	why := v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: "too many calls"}
 	for _, tt := range []struct {
