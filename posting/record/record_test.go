@@ -205,6 +205,25 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// TestAdoptRetried checks that a target that another post retries is never sent, and says which post that is.
+func TestAdoptRetried(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reason string
+		was    *v1alpha1.Post
+	}{
+		"refused":              {"the other post may have published it", post("a", "x1=refused")},
+		"failed before a call": {"the other post may have published it", post("a", "x1=failed")},
+		"pending":              {"an edited record does not undo the reservation", post("a", "x1=pending")},
+	} {
+		now := post("bb", "x1")
+		New(retried(tt.was), "acme", accounts).Adopt(now, accounts)
+		want := &v1alpha1.Blocked{Reason: v1alpha1.ReasonRetried, Problem: `not sent: an earlier post of this name was not published, and post "another" retries it`}
+		if entry := now.Status.Targets[0]; entry.State != v1alpha1.TargetFailed || !v1alpha1.SemanticEqual(entry.Blocked, want) {
+			t.Errorf("%s: %s, %+v; want failed, %+v (%s)", name, entry.State, entry.Blocked, want, tt.reason)
+		}
+	}
+}
+
 // TestAdoptKeepsFacts checks which facts of an entry outlast the adoption of a record.
 func TestAdoptKeepsFacts(t *testing.T) {
 	for _, tt := range []struct {
