@@ -76,9 +76,27 @@ func TestOffer(t *testing.T) {
 			}
 		})
 	}
+	t.Run("an event of a day ago is listed, even if it cannot be sent any more", func(t *testing.T) {
+		if !emptyQueue().Offer(event("a", noon), noon.Add(MaxAge)) {
+			t.Error("it was not accepted")
+		}
+	})
 	t.Run("an event of more than a day ago is too late", func(t *testing.T) {
-		if emptyQueue().Offer(event("a", noon), noon.Add(MaxAge+time.Second)) {
+		if emptyQueue().Offer(event("a", noon), noon.Add(MaxAge+1)) {
 			t.Error("it was accepted")
+		}
+	})
+	t.Run("a sent one is known, although its time was not processed yet", func(t *testing.T) {
+		q := emptyQueue()
+		q.Offer(event("a", noon), noon)
+		drain(q, noon, always(success))
+		var s v1alpha1.NotifierStatus
+		q.Save(&s, noon)
+		if q.Offer(event("a", noon), noon) {
+			t.Error("it was accepted again")
+		}
+		if q.Save(&s, noon.Add(time.Hour)); len(q.settled) != 0 {
+			t.Errorf("%d ids take memory, although their time was processed", len(q.settled))
 		}
 	})
 }
@@ -110,6 +128,45 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestNext verifies the order of the notifications that were tried before.
+func TestNext(t *testing.T) {
+	due := noon.Add(time.Hour)
+	for name, tc := range map[string]struct {
+		// attempts are the failed attempts for the posts p0, p1 and so on; with a negative one the post waits.
+		attempts []int32
+		want     string
+	}{
+		"the one with the fewest attempts is first":                {[]int32{3, 1, 2}, "p1"},
+		"among equals, the oldest is first":                        {[]int32{2, 2}, "p0"},
+		"one that was not tried yet is before all":                 {[]int32{1, 0}, "p1"},
+		"one that waits does not delay the others":                 {[]int32{-1, 2}, "p1"},
+		"the queue is asked again when the first one may be sent":  {[]int32{-1, -2}, ""},
+		"one that may be sent does not wait for a later one":       {[]int32{2, -1}, "p0"},
+		"nothing is sent, and no time is set, if there is nothing": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := emptyQueue()
+			var wantWake time.Time
+			for i, attempts := range tc.attempts {
+				q.Offer(event(fmt.Sprint("p", i), noon.Add(time.Duration(i)*time.Second)), noon)
+				q.pending[i].Attempts = max(attempts, -attempts)
+				if attempts < 0 {
+					q.pending[i].notBefore = due.Add(time.Duration(-attempts) * time.Minute)
+					wantWake = due.Add(time.Minute)
+				}
+			}
+			got := ""
+			n, wake := q.Next(due)
+			if n != nil {
+				got, wantWake = n.Name, time.Time{}
+			}
+			if got != tc.want || !wake.Equal(wantWake) {
+				t.Errorf("got %q and %s, want %q and %s", got, wake, tc.want, wantWake)
+			}
+		})
+	}
+}
+
 func TestPauses(t *testing.T) {
 	q := emptyQueue()
 	q.Offer(event("a", noon), noon)
@@ -135,6 +192,53 @@ func TestPauses(t *testing.T) {
 	q.Save(&s, now)
 	if d := s.Deliveries[0]; s.Pending != 0 || d.State != v1alpha1.DeliveryFailed || d.Message != refused.Problem {
 		t.Errorf("after a day it has failed with its last error, not %+v", d)
+	}
+}
+
+// TestPausesOfReceiver verifies that failures of different notifications add up, until one succeeds.
+func TestPausesOfReceiver(t *testing.T) {
+	q, now := emptyQueue(), noon
+	for i, pause := range pauses[:3] {
+		q.Offer(event(fmt.Sprint("p", i), noon.Add(time.Duration(i)*time.Second)), noon)
+		n, _ := q.Next(now)
+		q.Record(n, refused, now)
+		if n, wake := q.Next(now); n != nil || !wake.Equal(now.Add(pause)) {
+			t.Errorf("after failure %d, %v and %s; want a pause of %s", i+1, n, wake.Sub(now), pause)
+		}
+		now = now.Add(pause)
+	}
+	q.Offer(event("p3", noon.Add(time.Minute)), now)
+	q.Offer(event("p4", noon.Add(time.Minute)), now)
+	n, _ := q.Next(now)
+	q.Record(n, success, now)
+	n, _ = q.Next(now)
+	if n == nil {
+		t.Fatal("the receiver works again, and still has a pause")
+	}
+	q.Record(n, refused, now)
+	if n, wake := q.Next(now); n != nil || !wake.Equal(now.Add(pauses[0])) {
+		t.Errorf("after the first failure since then, %v and %s; want a pause of %s", n, wake.Sub(now), pauses[0])
+	}
+}
+
+// TestPauseOfNotification verifies that a notification that is rejected waits longer, while others are delivered.
+func TestPauseOfNotification(t *testing.T) {
+	q := emptyQueue()
+	q.Offer(event("bad", noon), noon)
+	drain(q, noon, always(refused))
+	now := noon.Add(pauses[0])
+	drain(q, now, always(refused))
+	q.Offer(event("good", noon), now)
+	now = now.Add(pauses[1] - time.Second)
+	if n, wake := q.Next(now); n != nil || !wake.Equal(now.Add(time.Second)) {
+		t.Errorf("%v and %s, want a pause of the receiver", n, wake)
+	}
+	q.notBefore = now
+	if got := drain(q, now, always(success)); !slices.Equal(got, []string{"good"}) {
+		t.Errorf("sent %v, want the one that was not rejected", got)
+	}
+	if n, wake := q.Next(now); n != nil || !wake.Equal(now.Add(time.Second)) {
+		t.Errorf("%v and %s, want the second pause of the one that was rejected twice", n, wake)
 	}
 }
 
@@ -227,6 +331,54 @@ func TestRestart(t *testing.T) {
 			t.Errorf("%d expired after an hour", len(expired))
 		}
 	})
+	t.Run("and nothing for what was never tried", func(t *testing.T) {
+		q := emptyQueue()
+		offer(q, noon, "a")
+		later := noon.Add(3 * MaxAge)
+		if expired := restart(q, later).Expire(later); len(expired) != 1 {
+			t.Errorf("%d were given up", len(expired))
+		}
+	})
+	t.Run("what was tried before has the rest of its day", func(t *testing.T) {
+		q := emptyQueue()
+		offer(q, noon, "a")
+		drain(q, noon, always(refused))
+		if expired := restart(q, noon).Expire(noon.Add(MaxAge - 1)); len(expired) != 0 {
+			t.Errorf("%d were given up", len(expired))
+		}
+	})
+	t.Run("what was processed is not sent again, although it is no longer listed", func(t *testing.T) {
+		q := emptyQueue()
+		var names []string
+		for i := range v1alpha1.MaxFinishedDeliveries + 1 {
+			names = append(names, fmt.Sprintf("p%03d", i))
+		}
+		offer(q, noon, names...)
+		drain(q, noon, always(success))
+		now := noon.Add(time.Hour)
+		q = restart(q, now)
+		offer(q, now, names...)
+		if got := drain(q, now, always(success)); len(got) != 0 {
+			t.Errorf("sent %v", got)
+		}
+	})
+	t.Run("the list shows the same", func(t *testing.T) {
+		q := emptyQueue()
+		offer(q, noon, "a", "b")
+		n, _ := q.Next(noon)
+		q.Record(n, refused, noon)
+		var before, after v1alpha1.NotifierStatus
+		q.Save(&before, noon)
+		q = NewQueue(&v1alpha1.Notifier{Status: *before.DeepCopy()}, noon)
+		before.DeepCopyInto(&after)
+		q.Save(&after, noon)
+		if diff := cmp.Diff(before.Deliveries, after.Deliveries); diff != "" {
+			t.Errorf("(-before +after):\n%s", diff)
+		}
+		if b, a := before.Deliveries[0], before.Deliveries[1]; b.LastAttemptAt != nil || !a.LastAttemptAt.Equal(v1alpha1.NewTimePtr(noon)) {
+			t.Errorf("%s was tried at %s, and %s at %s; want only the first at noon", a.Name, a.LastAttemptAt, b.Name, b.LastAttemptAt)
+		}
+	})
 	t.Run("notifications beyond the status's limit are derived again", func(t *testing.T) {
 		q := emptyQueue()
 		var names []string
@@ -252,8 +404,10 @@ func TestBoundedMemory(t *testing.T) {
 	for i := range all {
 		all[i] = event(fmt.Sprintf("p%05d", i), noon.Add(time.Duration(i)*time.Millisecond))
 	}
-	for _, e := range all {
-		q.Offer(e, noon)
+	for i, e := range all {
+		if got := q.Offer(e, noon); got != (i < maxQueued) {
+			t.Fatalf("event %d was accepted: %t", i, got)
+		}
 	}
 	if n, _ := q.Pending(); n != maxQueued {
 		t.Fatalf("%d are in memory", n)
@@ -274,11 +428,48 @@ func TestBoundedMemory(t *testing.T) {
 	if !q.HasSpace() {
 		t.Fatal("a half-empty queue has no space")
 	}
+	if q.HasSpace() {
+		t.Error("they are to be offered once")
+	}
 	for _, e := range all {
 		q.Offer(e, noon)
 	}
 	if sent += len(drain(q, noon, always(success))); sent != len(all) {
 		t.Errorf("%d of %d were sent", sent, len(all))
+	}
+}
+
+// TestSaveProcessed verifies which events are derived again after a restart, whatever the order of their arrival.
+func TestSaveProcessed(t *testing.T) {
+	seen := noon.Add(time.Hour)
+	for name, tc := range map[string]struct {
+		pending int
+		// late is the time of an event that arrives after the others; zero for none.
+		late, want time.Time
+	}{
+		"those that may still become visible":    {0, time.Time{}, seen.Add(-settlingTime)},
+		"not those that the status lists":        {v1alpha1.MaxPendingDeliveries, time.Time{}, seen.Add(-settlingTime)},
+		"those that the status has no space for": {v1alpha1.MaxPendingDeliveries + 1, time.Time{}, noon.Add(v1alpha1.MaxPendingDeliveries*time.Millisecond - time.Millisecond)},
+		"those that the memory has no space for": {maxQueued, noon.Add(-30 * time.Minute), noon.Add(-30*time.Minute - time.Millisecond)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := emptyQueue()
+			for i := range tc.pending {
+				q.Offer(event(fmt.Sprintf("p%05d", i), noon.Add(time.Duration(i)*time.Millisecond)), noon)
+			}
+			if !tc.late.IsZero() {
+				q.Offer(event("late", tc.late), noon)
+			}
+			var s v1alpha1.NotifierStatus
+			q.Save(&s, seen)
+			q.Save(&s, seen)
+			if !s.ProcessedThrough.Time.Equal(tc.want) || !q.Through().Equal(tc.want) {
+				t.Errorf("processed through %s and %s, want %s", s.ProcessedThrough, q.Through(), tc.want)
+			}
+			if got := min(tc.pending, v1alpha1.MaxPendingDeliveries); len(s.Deliveries) != got {
+				t.Errorf("%d are listed, want %d", len(s.Deliveries), got)
+			}
+		})
 	}
 }
 
@@ -307,6 +498,25 @@ func TestResend(t *testing.T) {
 	}
 	if n, _ := q.Next(later); n == nil {
 		t.Error("it still waits")
+	}
+}
+
+// TestResendUntried verifies that a notification that expired before its first attempt can be sent.
+func TestResendUntried(t *testing.T) {
+	q := emptyQueue()
+	e := event("a", noon)
+	q.Offer(e, noon)
+	later := noon.Add(MaxAge)
+	q.Expire(later)
+	if !q.Resend(e.ID("n"), later) {
+		t.Fatal("it is not known")
+	}
+	if expired := q.Expire(later.Add(resumeFor - 1)); len(expired) > 0 {
+		t.Error("it has expired again")
+	}
+	var s v1alpha1.NotifierStatus
+	if q.Save(&s, later); len(s.Deliveries) != 1 || s.Deliveries[0].State != v1alpha1.DeliveryPending {
+		t.Errorf("the list shows %+v, want that it waits", s.Deliveries)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/text"
@@ -81,13 +82,8 @@ func subject(p *Payload) string {
 
 // line returns text as a single line without control characters.
 func line(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, s)
-	return text.Truncate(strings.Join(strings.Fields(s), " "), maxLine)
+	words := strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	return text.Truncate(strings.Join(words, " "), maxLine)
 }
 
 // slackEscapes are the characters with a meaning in Slack's texts. Without them, a text contains neither links nor

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -56,6 +57,66 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestAbout verifies what a payload contains about its object.
+func TestAbout(t *testing.T) {
+	titled := func(platform ...v1alpha1.Platform) *v1alpha1.Post {
+		p := failedPost("the caption")
+		p.Spec.Targets[1].YouTube = &v1alpha1.YouTubeOptions{Title: "the title"}
+		p.Status.Targets = nil
+		for i, name := range platform {
+			p.Status.Targets = append(p.Status.Targets, v1alpha1.TargetStatus{Index: int32(i), Platform: name, State: v1alpha1.TargetWithdrawn})
+		}
+		return p
+	}
+	removed := failedPost("hi")
+	removed.Spec.Targets = removed.Spec.Targets[:1]
+	withdrawn := failedPost("hi")
+	withdrawn.Status.Targets[1].State = v1alpha1.TargetWithdrawn
+	ready := []metav1.Condition{condition(v1alpha1.ConditionReady, "True", v1alpha1.ReasonConnected, noon)}
+	revoked := []metav1.Condition{condition(v1alpha1.ConditionReady, "False", v1alpha1.ReasonRevoked, noon)}
+	e := event("a", noon)
+	for name, tc := range map[string]struct {
+		reason  string
+		payload *Payload
+		// of is a part of the payload, in words.
+		of   func(d *Data) string
+		want string
+	}{
+		"a YouTube title":             {"people know it by that", AboutPost(&e, site, titled(v1alpha1.PlatformX, v1alpha1.PlatformYouTube)), title, "the title"},
+		"options of another platform": {"they are not shown there", AboutPost(&e, site, titled(v1alpha1.PlatformX, v1alpha1.PlatformThreads)), title, "the caption"},
+		"no entry":                    {"the platform is not recorded yet", AboutPost(&e, site, titled(v1alpha1.PlatformX)), title, "the caption"},
+		"two targets":                 {"each has its outcome", AboutPost(&e, site, failedPost("hi")), connections, "acme-x acme-threads"},
+		"a removed target":            {"nobody wants it any more", AboutPost(&e, site, removed), connections, "acme-x"},
+		"a withdrawn target":          {"nobody wants it any more", AboutPost(&e, site, withdrawn), connections, "acme-x"},
+		"a ready account":             {"nothing is wrong", AboutConnection(&e, site, &v1alpha1.Connection{Status: v1alpha1.ConnectionStatus{Conditions: ready}}), problem, ""},
+		"a revoked account":           {"its owner has to act", AboutConnection(&e, site, &v1alpha1.Connection{Status: v1alpha1.ConnectionStatus{Conditions: revoked}}), problem, "Revoked: because"},
+		"a rejected file":             {"its owner has to change it", AboutMedia(&e, site, &v1alpha1.Media{Status: v1alpha1.MediaStatus{Conditions: revoked}}), problem, "Revoked: because"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.of(&tc.payload.Data); got != tc.want {
+				t.Errorf("got %q, want %q: %s", got, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
+func title(d *Data) string { return d.Title }
+
+func connections(d *Data) string {
+	var names []string
+	for i := range d.Platforms {
+		names = append(names, d.Platforms[i].ConnectionID)
+	}
+	return strings.Join(names, " ")
+}
+
+func problem(d *Data) string {
+	if d.Reason == "" && d.ErrorMessage == "" {
+		return ""
+	}
+	return d.Reason + ": " + d.ErrorMessage
+}
+
 func TestSlack(t *testing.T) {
 	text := about("<!channel> & <https://evil.example|our page>").Text()
 	body, err := text.Slack()
@@ -63,10 +124,14 @@ func TestSlack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var message struct {
-		Text string `json:"text"`
+		Text   string `json:"text"`
+		Unfurl *bool  `json:"unfurl_links"`
 	}
 	if err := json.Unmarshal(body, &message); err != nil {
 		t.Fatal(err)
+	}
+	if message.Unfurl == nil || *message.Unfurl {
+		t.Error("Slack shows a preview of each published post, so a message fills the channel")
 	}
 	want := `<https://herald.example.com/teams/acme/posts/launch|Not published everywhere: &lt;!channel&gt; &amp; &lt;https://evil.exa>
 X (acme-x): https://x.com/a/status/1
@@ -83,6 +148,7 @@ func TestText(t *testing.T) {
 		want    string
 	}{
 		"a caption cannot add a line to the header of an email": {about("hi\r\nBcc: a@example.com\u2028x"), "Not published everywhere: hi Bcc: a@example.com x"},
+		"a caption cannot control a terminal":                   {about("\x1b[31mred\x7fand\x00\u009b2J more"), "Not published everywhere: [31mred and 2J more"},
 		"a post without text has its name":                      {about(""), "Not published everywhere: launch"},
 		"an account has its name for people": {AboutConnection(
 			&Event{Type: v1alpha1.EventConnectionBroken, Kind: KindConnection, Name: "acme-x"}, site,
@@ -99,6 +165,38 @@ func TestText(t *testing.T) {
 			}
 			if lines := strings.Count(text.Body(), "\n"); lines != len(text.Lines)+4 {
 				t.Errorf("the body has %d lines: %q", lines, text.Body())
+			}
+		})
+	}
+}
+
+// TestLines verifies the lines of a notification, apart from the last one about the team.
+func TestLines(t *testing.T) {
+	by := v1alpha1.NewTimePtr(noon)
+	for name, tc := range map[string]struct {
+		payload Payload
+		want    []string
+	}{
+		"a platform without addresses": {
+			Payload{Type: v1alpha1.EventPostPosted, Data: Data{Platforms: []Target{{Platform: "tiktok", ConnectionID: "acme", Status: "posted"}}}},
+			[]string{"TikTok (acme): published"},
+		},
+		"a failure without a reason has its status": {
+			Payload{Type: v1alpha1.EventPostFailed, Data: Data{Platforms: []Target{{Platform: "x", ConnectionID: "acme", Status: "failed"}}}}, []string{"X (acme): failed"},
+		},
+		"an account that is not ready has its reason": {
+			Payload{Type: v1alpha1.EventConnectionBroken, Data: Data{ErrorMessage: "it was revoked", ReconnectBy: by}}, []string{"it was revoked"},
+		},
+		"an account that expires has its deadline": {
+			Payload{Type: v1alpha1.EventConnectionExpiring, Data: Data{ReconnectBy: by}}, []string{"Connect the account again before 1 December 2026, 12:00 UTC."},
+		},
+		"the deadline may have changed":     {Payload{Type: v1alpha1.EventConnectionExpiring}, nil},
+		"a deleted object has nothing else": {Payload{Type: v1alpha1.EventMediaRejected, Data: Data{Deleted: true}}, []string{"It has been deleted in the meantime."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := tc.payload.Text()
+			if diff := cmp.Diff(tc.want, text.Lines[:len(text.Lines)-1], cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
