@@ -61,7 +61,7 @@ func (s *Site) filesPage(w http.ResponseWriter, v *visit) error {
 	}
 	content := []g.Node{
 		h.P(h.Class("soft"), g.Text("The files of the team's posts. A file that no post uses is deleted after a day, unless your administrators chose another time.")),
-		h.Form(h.Class("narrow"), h.Method("get"), h.Action(v.path("files")), h.Role("search"),
+		h.Form(h.Class("search"), h.Method("get"), h.Action(v.path("files")), h.Role("search"),
 			h.Div(h.Class("field"), h.Label(h.For("q"), g.Text("File name")), h.Input(h.Type("search"), h.ID("q"), h.Name("q"), h.Value(q.Words), h.AutoComplete("off"))),
 			submit("Search", "")),
 	}
