@@ -145,7 +145,7 @@ func TestInvalidConfigurations(t *testing.T) {
 		"OIDC without client":           {"the provider could not identify Herald", oidcHead + "issuerURL: \"https://id.example.com\"}}\n", "web.oidc.clientID: it is missing"},
 		"OIDC in the clear":             {"sign-ins could be forged", oidcHead + "clientID: a, issuerURL: \"http://id.example.com\"}}\n", "it is not HTTPS"},
 		"OIDC as Kubernetes":            {"the provider's groups would be the cluster's", oidcHead + "clientID: a, issuerURL: \"https://id.example.com\", groupsPrefix: \"system:\"}}\n", "web.oidc.groupsPrefix: names with this prefix"},
-		"OIDC as the link":              {"so would the name of the one-time link", oidcHead + "clientID: a, issuerURL: \"https://id.example.com\", usernamePrefix: \"herald:\"}}\n", "web.oidc.usernamePrefix: names with this prefix"},
+		"OIDC as the link":              {"such a user could have the name of the one-time link", oidcHead + "clientID: a, issuerURL: \"https://id.example.com\", usernamePrefix: \"herald:\"}}\n", "web.oidc.usernamePrefix: names with this prefix"},
 		"OIDC without a name":           {"users would not have a name", oidcHead + "clientID: a, issuerURL: \"https://id.example.com\", usernameClaim: \"\"}}\n", "web.oidc.usernameClaim: it is missing"},
 		"OIDC, an empty scope":          {"providers reject it", oidcHead + "clientID: a, issuerURL: \"https://id.example.com\", scopes: [email, \"\"]}}\n", "web.oidc.scopes: one of them is empty"},
 	} {

@@ -148,14 +148,14 @@ func TestFlood(t *testing.T) {
 		serve("10.0.0.2:1", token(fmt.Sprintf("unknown-%d", i)))
 	}
 	if asked := api.asked.Load() - before; asked > reviewsPerMinute {
-		t.Errorf("one address had %d questions put to the Kubernetes API in a minute, want at most %d", asked, reviewsPerMinute)
+		t.Errorf("one address caused %d requests to the Kubernetes API in a minute, want at most %d", asked, reviewsPerMinute)
 	}
 	before = api.asked.Load()
 	for i := range 2_000 {
 		serve(fmt.Sprintf("[2001:db8::%x]:1", i+1), token(fmt.Sprintf("unknown-of-a-network-%d", i)))
 	}
 	if asked := api.asked.Load() - before; asked > reviewsPerMinute {
-		t.Errorf("one network of 64 bits had %d questions put to the Kubernetes API in a minute, want at most %d", asked, reviewsPerMinute)
+		t.Errorf("one network of 64 bits caused %d requests to the Kubernetes API in a minute, want at most %d", asked, reviewsPerMinute)
 	}
 	for i := range 2_000 {
 		serve(fmt.Sprintf("10.1.%d.%d:1", i/256, i%256), token(fmt.Sprintf("unknown-of-many-%d", i)))
@@ -192,7 +192,7 @@ func TestConcurrentReviews(t *testing.T) {
 		}
 		synctest.Wait()
 		if asked := g.tokens.(slow).asked.Load(); asked != maxConcurrentReviews {
-			t.Errorf("%d questions are under way, want %d", asked, maxConcurrentReviews)
+			t.Errorf("%d requests are pending, want %d", asked, maxConcurrentReviews)
 		}
 		for range 50 { // after reviewTimeout, which passes immediately here
 			if status := <-statuses; status != http.StatusServiceUnavailable && status != http.StatusInternalServerError {

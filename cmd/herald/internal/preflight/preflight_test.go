@@ -65,7 +65,7 @@ func TestCheck(t *testing.T) {
 		"a selectable field": {"the manager could not select by it", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).SelectableFields = nil
 		}, 0, false, "the selectable field ."},
-		"another version": {"this program supports only its own version", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+		"another version": {"the binary supports only its own version", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).Name = "v1alpha0"
 		}, 0, false, "it lacks version v1alpha1"},
 		"a version that is not served": {"it cannot be used", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {

@@ -119,6 +119,6 @@ func (l *Log) applyLevel(ctx context.Context, c *configv1alpha1.Log) {
 	if was := l.level.Level(); was != level {
 		l.level.Set(level)
 		// The line is at the new level or info, whichever is higher, so that it always appears.
-		l.Log(ctx, max(level, slog.LevelInfo), "The log has another level now", "was", was.String(), "is", level.String())
+		l.Log(ctx, max(level, slog.LevelInfo), "The log level has changed", "was", was.String(), "is", level.String())
 	}
 }

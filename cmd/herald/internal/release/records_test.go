@@ -81,7 +81,7 @@ func TestShutdownTimeout(t *testing.T) {
 		"NamespaceGone": {reason: "the promise ends with the namespace", change: func(c *cluster) { sent(c); c.namespace = nil }, deleted: ago(time.Minute)},
 		"NoTeam":        {reason: "records belong to Teams", change: func(c *cluster) { sent(c); c.team = nil }, deleted: ago(time.Minute)},
 		"OtherTeam":     {reason: "the namespace belongs to another team", change: func(c *cluster) { sent(c); c.team.Spec.Namespace = "team-beta" }, deleted: ago(time.Minute)},
-		"TeamGoes":      {reason: "its records go with it", change: func(c *cluster) { sent(c); c.team.DeletionTimestamp = ago(time.Minute) }, deleted: ago(time.Minute)},
+		"TeamGoes":      {reason: "the records of a deleted team are deleted with it", change: func(c *cluster) { sent(c); c.team.DeletionTimestamp = ago(time.Minute) }, deleted: ago(time.Minute)},
 		"Media":         {reason: "media files do not have records", kind: "media", change: sent, deleted: ago(time.Minute)},
 		"Forbidden":     {reason: "the loss would be unknown", change: func(c *cluster) { sent(c); c.status = http.StatusForbidden }, deleted: ago(time.Minute), fails: true},
 	} {
