@@ -17,18 +17,18 @@ func TestDuration(t *testing.T) {
 		want   time.Duration
 		wrong  bool
 	}{
-		"7d":      {"days, as other tools write retention", 7 * day, false},
+		"7d":      {"a number of days", 7 * day, false},
 		"1d12h":   {"days and hours", 36 * time.Hour, false},
-		"36h30m":  {"what metav1.Duration reads", 36*time.Hour + 30*time.Minute, false},
-		"0s":      {"an empty text is not a duration", 0, false},
-		"0d":      {"in days, too", 0, false},
-		"9999d":   {"the most that the schema admits", 9999 * day, false},
+		"36h30m":  {"a duration that metav1.Duration accepts", 36*time.Hour + 30*time.Minute, false},
+		"0s":      {"zero seconds", 0, false},
+		"0d":      {"zero days", 0, false},
+		"9999d":   {"the maximum of the schema", 9999 * day, false},
 		"12h1d":   {"days come before hours", 0, true},
-		"1.5d":    {"a part of a day is written in hours", 0, true},
-		"-1h":     {"no time runs backwards", 0, true},
+		"1.5d":    {"a fraction of a day", 0, true},
+		"-1h":     {"a negative duration", 0, true},
 		"d":       {"a number is missing", 0, true},
-		"":        {"an empty duration", 0, true},
-		"10000dh": {"units are missing", 0, true},
+		"":        {"an empty string is not a duration", 0, true},
+		"10000dh": {"a unit without a number", 0, true},
 	} {
 		var got Duration
 		err := json.Unmarshal([]byte(`"`+text+`"`), &got)

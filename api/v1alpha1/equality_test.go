@@ -24,8 +24,8 @@ func TestSemanticEqual(t *testing.T) {
 		want   bool
 	}{
 		"same":       {"no write is needed", status(noon, "1"), true},
-		"other zone": {"the same instant is the same time", status(noon.In(time.FixedZone("", 3600)), "1"), true},
-		"empty list": {"no conditions are no conditions", func() *v1alpha1.ConnectionStatus {
+		"other zone": {"the time zone is ignored", status(noon.In(time.FixedZone("", 3600)), "1"), true},
+		"empty list": {"an empty list equals a missing one", func() *v1alpha1.ConnectionStatus {
 			s := status(noon, "1")
 			s.Conditions = []metav1.Condition{}
 			return s

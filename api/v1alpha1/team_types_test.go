@@ -13,10 +13,10 @@ func TestPercent(t *testing.T) {
 		want   int
 	}{
 		{"no limit and no usage", BudgetUse{}, 0},
-		{"a part of one is not rounded up", BudgetUse{Used: 899, Limit: 1000}, 89},
+		{"percentages are rounded down", BudgetUse{Used: 899, Limit: 1000}, 89},
 		{"usage above a lowered limit of zero", BudgetUse{Used: 1}, 1000},
 		{"a limit that was lowered", BudgetUse{Used: 3, Limit: 2}, 150},
-		{"far beyond it", BudgetUse{Used: 1 << 40, Limit: 1}, 1000},
+		{"usage far beyond a lowered limit", BudgetUse{Used: 1 << 40, Limit: 1}, 1000},
 		{"bytes do not overflow", BudgetUse{Used: 999_999 << 40, Limit: 999_999 << 40}, 100},
 	} {
 		if got := tc.use.Percent(); got != tc.want {
