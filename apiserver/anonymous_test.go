@@ -142,7 +142,7 @@ func TestDoors(t *testing.T) {
 	}{
 		{"a public page", http.MethodGet, "/docs", 200, 429},
 		{"public pages share one limit", http.MethodGet, "/openapi.json", 429, 429},
-		{"and with unknown paths", http.MethodGet, "/nothing", 429, 429},
+		{"unknown paths share it as well", http.MethodGet, "/nothing", 429, 429},
 		{"with any method", http.MethodPut, "/docs", 429, 429},
 		{"the API has its own limit", http.MethodGet, rest.Prefix + "/posts", 401, 429},
 		{"at every path", http.MethodGet, rest.Prefix + "/nothing", 429, 429},
@@ -215,7 +215,7 @@ func TestLongRequests(t *testing.T) {
 		"an unknown operation":      {"the REST API's own 404, with a valid key", http.MethodGet, rest.Prefix + "/" + strings.Repeat("%01", 5000), "good"},
 		"an unknown method":         {"the response contains the method", strings.Repeat("A", 5000), "/docs", ""},
 		"an unknown method of REST": {"with its path", strings.Repeat("A", 5000), rest.Prefix + "/posts/" + strings.Repeat("%c3%a4", 1000), "good"},
-		"no key":                    {"and a long path", http.MethodGet, rest.Prefix + "/" + strings.Repeat("%01", 5000), ""},
+		"no key":                    {"a long path", http.MethodGet, rest.Prefix + "/" + strings.Repeat("%01", 5000), ""},
 		"a long query":              {"the log omits the query", http.MethodGet, rest.Prefix + "/posts?page=" + strings.Repeat("9x", 5000), "good"},
 		"a bad query":               {"the query cannot be parsed", http.MethodGet, rest.Prefix + "/posts?page=%zz" + strings.Repeat("9x", 5000), "good"},
 		"a platform":                {"an unknown one", http.MethodGet, rest.Prefix + "/posts?platform=" + strings.Repeat("9x", 5000), "good"},

@@ -75,7 +75,7 @@ func TestReviewsAreCached(t *testing.T) {
 		t.Helper()
 		got, err := c.May(t.Context(), p, args[0], args[1], args[2], args[3:]...)
 		if err != nil || got != want || r.asked.Load() != asked {
-			t.Errorf("%s: got %v, %v after %d questions, want %v after %d", reason, got, err, r.asked.Load(), want, asked)
+			t.Errorf("%s: got %v, %v after %d reviews, want %v after %d", reason, got, err, r.asked.Load(), want, asked)
 		}
 	}
 	ask(true, 1, "a first question", ada, "a", "list", "posts")
@@ -167,7 +167,7 @@ func TestTogether(t *testing.T) {
 	close(r.gate)
 	waiting.Wait()
 	if asked := r.asked.Load(); asked > 2 {
-		t.Errorf("%d questions", asked)
+		t.Errorf("%d reviews", asked)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestTeams(t *testing.T) {
 			for range 3 {
 				got, err := c.Teams(t.Context(), ada)
 				if err != nil || len(got) != tc.want || r.asked.Load() != tc.asked {
-					t.Fatalf("%s: got %d teams, %v, after %d questions, want %d after %d", tc.reason, len(got), err, r.asked.Load(), tc.want, tc.asked)
+					t.Fatalf("%s: got %d teams, %v, after %d reviews, want %d after %d", tc.reason, len(got), err, r.asked.Load(), tc.want, tc.asked)
 				}
 				for i := 1; i < len(got); i++ {
 					if got[i-1].Name > got[i].Name {
@@ -204,7 +204,7 @@ func TestTeams(t *testing.T) {
 			}
 			clk.Step(21 * time.Second)
 			if _, err := c.Teams(t.Context(), ada); err != nil || r.asked.Load() != 2*tc.asked {
-				t.Errorf("after 21 s: %v, %d questions", err, r.asked.Load())
+				t.Errorf("after 21 s: %v, %d reviews", err, r.asked.Load())
 			}
 		})
 	}

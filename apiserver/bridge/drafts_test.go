@@ -84,7 +84,7 @@ func TestAutosave(t *testing.T) {
 				stored = append(stored, post.Spec.Targets[0].Caption)
 			}
 			if len(stored) > 1 || strings.Join(stored, "") != tc.want {
-				t.Errorf("%s: stored are %q, want %q", tc.reason, stored, tc.want)
+				t.Errorf("%s: stored %q, want %q", tc.reason, stored, tc.want)
 			}
 		})
 	}
@@ -157,7 +157,7 @@ func TestAutosaveIsRecordedOnce(t *testing.T) {
 		acts = append(acts, act)
 	}
 	if want := []string{"CreatedByPerson", "EditedByPerson", "EditedByPerson"}; !slices.Equal(acts, want) {
-		t.Errorf("recorded are %q, want %q", acts, want)
+		t.Errorf("recorded %q, want %q", acts, want)
 	}
 }
 

@@ -121,7 +121,7 @@ func TestCreateKey(t *testing.T) {
 		"TooLate": {"its year is not supported", "For CI", time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC), nil, "VALIDATION_ERROR", "after the year 2999"},
 		"Last":    {"the last supported year is accepted", "For CI", time.Date(2999, 12, 31, 0, 0, 0, 0, time.UTC), nil, "", ""},
 		"Long":    {"names have at most 500 characters", strings.Repeat("é", 501), time.Time{}, nil, "VALIDATION_ERROR", "has 501 characters"},
-		"Longest": {"and these", strings.Repeat("é", 500), time.Time{}, nil, "", ""},
+		"Longest": {"a name of the maximum length", strings.Repeat("é", 500), time.Time{}, nil, "", ""},
 		"Landed":  {"the response was lost", "For CI", time.Time{}, []fault{{true, lost}}, "", ""},
 		"Lost":    {"the request was lost", "For CI", time.Time{}, []fault{{false, lost}}, "", ""},
 		"Refused": {"Herald lacks the permission", "For CI", time.Time{}, []fault{{false, apierrors.NewForbidden(keysResource, "k", lost)}}, "internal", ""},
@@ -142,7 +142,7 @@ func TestCreateKey(t *testing.T) {
 			}
 			key := k.stored[made.Key]
 			if len(k.stored) != 1 || !opens(key, made.Token) || !strings.HasPrefix(key.Name, "k-") || key.Spec.Description != strings.TrimSpace(tc.description) {
-				t.Errorf("%s: stored is %+v", tc.reason, key)
+				t.Errorf("%s: stored %+v", tc.reason, key)
 			}
 			for _, text := range []string{strings.Join(trail.written, " "), key.Annotations[v1alpha1.ShownTokensAnnotation], key.Spec.Tokens[0].SHA256} {
 				if strings.Contains(text, made.Token) {
@@ -327,9 +327,9 @@ func TestShownTokensFollow(t *testing.T) {
 	shown := func() string { return k.stored[first.Key].Annotations[v1alpha1.ShownTokensAnnotation] }
 	one, two := first.Name+"="+apitoken.Shown(first.Token), second.Name+"="+apitoken.Shown(second.Token)
 	if shown() != one+","+two {
-		t.Errorf("shown are %q", shown())
+		t.Errorf("the key has the shown tokens %q", shown())
 	}
 	if err := s.RemoveToken(t.Context(), person, first.Key, first.Name); err != nil || shown() != two {
-		t.Errorf("shown are %q, %v", shown(), err)
+		t.Errorf("the key has the shown tokens %q, %v", shown(), err)
 	}
 }

@@ -402,7 +402,7 @@ func TestPostWithMedia(t *testing.T) {
 				t.Errorf("%s: error %v, examined %t; want %q with %q, %t", tc.reason, err, looked, tc.want, tc.message, tc.looked)
 			}
 			if m := f.stored["m"]; m != nil && m.Status.Phase != tc.recorded {
-				t.Errorf("%s: recorded is %q, want %q", tc.reason, m.Status.Phase, tc.recorded)
+				t.Errorf("%s: recorded phase %q, want %q", tc.reason, m.Status.Phase, tc.recorded)
 			}
 			if err == nil && !slices.Equal(got.Media, in.Spec.Image.MediaRefs) {
 				t.Errorf("%s: the post shows %v", tc.reason, got.Media)

@@ -136,7 +136,7 @@ func TestFailedRelease(t *testing.T) {
 		t.Errorf("error %v, want that of the create", err)
 	}
 	if !strings.Contains(log.String(), "Cannot release a post's unused usage") {
-		t.Errorf("logged is %q", log.String())
+		t.Errorf("logged %q", log.String())
 	}
 }
 
@@ -187,7 +187,7 @@ func TestReleaseOfOwnReservations(t *testing.T) {
 	var log bytes.Buffer
 	s.Log = slog.New(slog.NewTextHandler(&log, nil))
 	if _, err := s.CreatePost(t.Context(), caller, hello("acme")); code(err) != "SUBSCRIPTION_REQUIRED" || log.Len() > 0 || c.amends != 1 {
-		t.Errorf("error %v, logged is %q after %d writes", err, log.String(), c.amends)
+		t.Errorf("error %v, logged %q after %d writes", err, log.String(), c.amends)
 	}
 }
 

@@ -162,7 +162,7 @@ func TestCancelReleasesUsage(t *testing.T) {
 				t.Errorf("%s: released:\n%s", tc.reason, diff)
 			}
 			if (log.Len() > 0) != (tc.logged != "") || !strings.Contains(log.String(), tc.logged) {
-				t.Errorf("%s: logged is %q, want %q", tc.reason, log.String(), tc.logged)
+				t.Errorf("%s: logged %q, want %q", tc.reason, log.String(), tc.logged)
 			}
 			if listed := pageOf(t, s, caller, postindex.Query{Limit: 1}); (listed.Total == 0) != (tc.version == "7") {
 				t.Errorf("%s: the list contains a cancelled post: %+v", tc.reason, listed)

@@ -36,7 +36,7 @@ func TestAgentsDrafts(t *testing.T) {
 			t.Errorf("%s: %s: error %v, want %q", name, tc.reason, err, tc.want)
 		}
 		if post := p.stored[made.ID]; err == nil && (!post.Spec.Draft || post.Annotations[v1alpha1.WantedAtAnnotation] != v1alpha1.WantedNow || !made.Waits) {
-			t.Errorf("%s: %s: stored is %+v, %v", name, tc.reason, post.Spec, post.Annotations)
+			t.Errorf("%s: %s: stored %+v, %v", name, tc.reason, post.Spec, post.Annotations)
 		}
 	}
 }

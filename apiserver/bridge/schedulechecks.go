@@ -25,7 +25,7 @@ import (
 // maxScheduleName is the schema's limit of a schedule's name: the names of its posts add their time.
 const maxScheduleName = 48
 
-// CheckSchedule returns what follows from a schedule that is being written, and its problems, without a write.
+// CheckSchedule returns the computed state and the problems of a schedule that is being written. It does not store it.
 func (s *Service) CheckSchedule(ctx context.Context, caller Caller, name string, spec v1alpha1.PostScheduleSpec) (Schedule, *Error, error) {
 	of := &v1alpha1.PostSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: name}, Spec: spec}
 	err := s.validateSchedule(ctx, of)

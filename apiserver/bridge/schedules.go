@@ -29,11 +29,11 @@ type Schedules interface {
 	Create(ctx context.Context, schedule *v1alpha1.PostSchedule) (*v1alpha1.PostSchedule, error)
 	// Update stores the difference between two states of a schedule, with optimistic concurrency.
 	Update(ctx context.Context, before, after *v1alpha1.PostSchedule) (*v1alpha1.PostSchedule, error)
-	// Delete deletes a schedule, and not another one that has its name.
+	// Delete deletes a schedule, but not a later one of the same name.
 	Delete(ctx context.Context, schedule *v1alpha1.PostSchedule) error
 }
 
-// Schedule is a schedule with what follows from it at the moment. The resource must not be modified.
+// Schedule is a schedule with its computed state. The resource must not be modified.
 type Schedule struct {
 	*v1alpha1.PostSchedule
 
@@ -82,7 +82,7 @@ func (s *Service) GetSchedule(ctx context.Context, caller Caller, id string) (Sc
 	return s.ViewSchedule(found), nil
 }
 
-// ViewSchedule returns what follows from a schedule at the moment.
+// ViewSchedule returns the schedule with its computed state.
 func (s *Service) ViewSchedule(of *v1alpha1.PostSchedule) Schedule {
 	view := Schedule{
 		PostSchedule: of, Version: string(of.UID) + "." + strconv.FormatInt(of.Generation, 10), Zone: time.UTC,

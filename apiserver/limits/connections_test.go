@@ -150,9 +150,9 @@ func TestIdle(t *testing.T) {
 	}{
 		"half":        {"the server closes idle connections itself", 50, time.Hour, false},
 		"two thirds":  {"two thirds of the time remain", 66, 81 * time.Second, false},
-		"a bit later": {"and then it is closed", 66, 83 * time.Second, true},
+		"a bit later": {"two thirds of the time have passed", 66, 83 * time.Second, true},
 		"nearly full": {"the minimum time", 98, 4 * time.Second, false},
-		"and later":   {"and then it is closed", 98, 6 * time.Second, true},
+		"and later":   {"the minimum time has passed", 98, 6 * time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -68,7 +68,7 @@ func TestCharge(t *testing.T) {
 		{0, 0, "", "", "a request of the basic cost sets no headers"},
 		{0, 60, "0", "70", "a cost above the remainder becomes debt"},
 		{0, 1 << 40, "0", "120", "debt is at most one full limit"},
-		{0, 5, "0", "120", "and no more"},
+		{0, 5, "0", "120", "debt does not grow further"},
 		{90 * time.Second, 1, "29", "31", "debt decreases over time"},
 	} {
 		clock.SetTime(clock.Now().Add(tt.after))

@@ -44,7 +44,7 @@ func TestSealer(t *testing.T) {
 		"to the last":      {"it has not expired yet", "cookie", sealed, []session.Key{key}, time.Hour - time.Millisecond, nil},
 		"at its end":       {"it has expired", "cookie", sealed, []session.Key{key}, time.Hour, session.ErrExpired},
 		"for another use":  {"an OAuth state is not a session", "state", sealed, []session.Key{key}, 0, session.ErrNotSealed},
-		"a part of it":     {"a longer purpose differs", "cookie\x00", sealed, []session.Key{key}, 0, session.ErrNotSealed},
+		"a part of it":     {"the purpose must match exactly", "cookie\x00", sealed, []session.Key{key}, 0, session.ErrNotSealed},
 		"a key gone":       {"deleting the keys signs out all users", "cookie", sealed, []session.Key{other}, 0, session.ErrNotSealed},
 		"a key of its id":  {"a matching id with another key", "cookie", sealed, []session.Key{renamed}, 0, session.ErrNotSealed},
 		"no key":           {"sealed texts need a key", "cookie", sealed, nil, 0, session.ErrNotSealed},

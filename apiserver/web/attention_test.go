@@ -137,7 +137,7 @@ func TestReconnect(t *testing.T) {
 	}{
 		"Revoked":    {"one click leads to the platform", v1alpha1.ReasonRevoked, administrator, []func(*Config){withApp}, true},
 		"Restricted": {"its owner has to act on the platform", v1alpha1.ReasonAccountRestricted, administrator, []func(*Config){withApp}, false},
-		"Editor":     {"this needs a right", v1alpha1.ReasonRevoked, editor, []func(*Config){withApp}, false},
+		"Editor":     {"only administrators can reconnect an account", v1alpha1.ReasonRevoked, editor, []func(*Config){withApp}, false},
 		"NoApp":      {"accounts of this platform are connected elsewhere", v1alpha1.ReasonRevoked, administrator, nil, false},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now), tc.edits...)

@@ -236,7 +236,7 @@ func TestConflict(t *testing.T) {
 	}
 	status, got := w.save(t, &editor, "posts/p-1/save", mine)
 	if status != http.StatusConflict || w.posts[acme+"/p-1"].Spec.Targets[0].Caption != "theirs" {
-		t.Fatalf("%d, and stored is %+v", status, w.posts[acme+"/p-1"].Spec)
+		t.Fatalf("%d, stored %+v", status, w.posts[acme+"/p-1"].Spec)
 	}
 	check(got.Versions)
 
@@ -256,7 +256,7 @@ func TestConflict(t *testing.T) {
 	}
 	to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", again)))
 	if stored := w.posts[acme+"/p-1"].Spec.Targets[0].Caption; stored != "mine" {
-		t.Errorf("stored is %q", stored)
+		t.Errorf("stored %q", stored)
 	}
 	if version := bridge.Version(w.posts[acme+"/p-1"]); version == mine.Get("version") {
 		t.Errorf("the version is still %s", version)

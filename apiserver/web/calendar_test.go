@@ -191,7 +191,7 @@ func TestFirstDayOfTheWeek(t *testing.T) {
 		first, title          string
 	}{
 		"Unknown":  {"a browser without scripts", "", "date=2026-12-01", "2026-11-30", "December 2026"},
-		"Monday":   {"as in Europe", "1", "date=2026-12-01", "2026-11-30", "December 2026"},
+		"Monday":   {"a European week starts on Monday", "1", "date=2026-12-01", "2026-11-30", "December 2026"},
 		"Sunday":   {"as in the United States", "7", "date=2026-12-01", "2026-11-29", "December 2026"},
 		"Saturday": {"as in Egypt", "6", "view=week&date=2026-12-01", "2026-11-28", "28 November to 4 December 2026"},
 		"Itself":   {"a Sunday starts its own week", "7", "view=week&date=2026-11-29", "2026-11-29", "29 November to 5 December 2026"},

@@ -84,7 +84,7 @@ func TestConsentOffers(t *testing.T) {
 		answer := w.serve(newRequest(&tc.who, consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, tc.scope), nil))
 		offered, _ := levelsOf(t, answer)
 		if answer.Code != http.StatusOK || strings.Join(offered, " ") != tc.want {
-			t.Errorf("%s: %d, offered is %q, want %q", name, answer.Code, offered, tc.want)
+			t.Errorf("%s: %d, offered %q, want %q", name, answer.Code, offered, tc.want)
 		}
 	}
 }

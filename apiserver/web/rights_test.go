@@ -67,7 +67,7 @@ func TestEachActionChecksItsPermission(t *testing.T) {
 		"Accounts":         {"the page is about keys", "list connections", "GET connections", nil, true},
 		"Composer":         {"users select accounts", "list connections", "GET posts/new", nil, true},
 		"ComposerSent":     {"the form shows accounts as well", "list connections", "POST posts/new", url.Values{}, true},
-		"Editor":           {"here too", "list connections", "GET posts/p-1/edit", nil, true},
+		"Editor":           {"the edit form shows accounts as well", "list connections", "GET posts/p-1/edit", nil, true},
 		"Preview":          {"it shows accounts", "list connections", "POST compose/check", url.Values{}, true},
 		"Overview":         {"it is about posts", "list connections", "GET ", nil, false},
 		"Team":             {"the team's plan is shown", "list usages", "GET team", nil, false},

@@ -218,7 +218,7 @@ func TestScheduleActions(t *testing.T) {
 		"Suspend":       {"an editor may", "/monday/suspend", editor, http.StatusSeeOther, true, false},
 		"Resume":        {"a schedule that runs stays so", "/monday/resume", editor, http.StatusSeeOther, false, false},
 		"Delete":        {"an editor may", "/monday/delete", editor, http.StatusSeeOther, false, true},
-		"ViewerDeletes": {"as with kubectl", "/monday/delete", viewer, http.StatusForbidden, false, false},
+		"ViewerDeletes": {"viewers may not delete, as with kubectl", "/monday/delete", viewer, http.StatusForbidden, false, false},
 		"ViewerStops":   {"as with kubectl", "/monday/suspend", viewer, http.StatusForbidden, false, false},
 		"ViewerWrites":  {"as with kubectl", "/new", viewer, http.StatusForbidden, false, false},
 		"Stranger":      {"the response does not reveal the team", "/monday/delete", stranger, http.StatusNotFound, false, false},

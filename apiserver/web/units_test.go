@@ -33,7 +33,7 @@ func TestDistance(t *testing.T) {
 		"Minute":       {"from three quarters on, seconds round up to a minute", 45 * time.Second, "in 1 minute"},
 		"MinuteAgo":    {"one minute is singular", -time.Minute, "1 minute ago"},
 		"Minutes":      {"minutes up to an hour and a half", 89 * time.Minute, "in 89 minutes"},
-		"Hours":        {"then hours", 90 * time.Minute, "in 2 hours"},
+		"Hours":        {"hours from an hour and a half", 90 * time.Minute, "in 2 hours"},
 		"HoursAgo":     {"hours are used up to a day and a half", -35 * time.Hour, "35 hours ago"},
 		"Days":         {"then days", 36 * time.Hour, "in 2 days"},
 		"Year":         {"days are the largest unit", 365 * 24 * time.Hour, "in 365 days"},
@@ -170,11 +170,11 @@ func TestStateOf(t *testing.T) {
 			})
 		}, "bad", "It is locked.", false},
 		"Suspended":  {"a new token does not end a suspension", ready(metav1.ConditionFalse, v1alpha1.ReasonAccountRestricted, "it is suspended"), "bad", "It is suspended.", false},
-		"WasLimited": {"is over", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now) }, "good", "", false},
+		"WasLimited": {"the rate limit has ended", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now) }, "good", "", false},
 		"EndsSoon": {"users are warned before", func(c *v1alpha1.Connection) {
 			c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(warnBefore - time.Second))
 		}, "warning", "in 14 days", true},
-		"EndsLater":   {"but not too early", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(warnBefore)) }, "good", "", false},
+		"EndsLater":   {"no warning is shown earlier", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(warnBefore)) }, "good", "", false},
 		"EndedBefore": {"an expired one needs attention", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(-time.Hour)) }, "warning", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Limits of schedules, which are those of the resource.
+// These limits equal those of the CRD.
 const (
 	maxScheduleName    = 48
 	maxExpression      = 128
@@ -159,7 +159,7 @@ func appendSchedule(b []byte, of *bridge.Schedule) []byte {
 	return append(b, '}')
 }
 
-// appendScheduleState appends what the manager reports about a schedule, and what follows from it at the moment.
+// appendScheduleState appends the status of a schedule and its computed state.
 func appendScheduleState(b []byte, of *bridge.Schedule) []byte {
 	reason, message := "", ""
 	if ready := meta.FindStatusCondition(of.Status.Conditions, v1alpha1.ConditionReady); ready != nil && of.Status.ObservedGeneration == of.Generation {
