@@ -109,7 +109,7 @@ func TestSummarizeAndNextCheck(t *testing.T) {
 		"two tokens":        {"the key is valid while one of them is", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(time.Hour)}}}, nil, want{true, "Active", conditions.Settled, time.Hour + wakeMargin}},
 		"one without end":   {"the other may expire", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b"}}}, nil, want{true, "Active", conditions.Settled, 0}},
 		"both ended":        {"no token is valid", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(-time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
-		"key ends first":    {"its tokens expire with it", v1alpha1.APIKeySpec{ExpiresAt: at(0), Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
+		"key ends first":    {"tokens expire with their key", v1alpha1.APIKeySpec{ExpiresAt: at(0), Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
 		"just ended":        {"a key is invalid at its expiry", v1alpha1.APIKeySpec{ExpiresAt: at(0)}, nil, want{false, "Expired", conditions.Stuck, 0}},
 		"revoked":           {"revocation takes precedence over expiry", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},
 		"revoked and ended": {"revocation takes precedence over expiry", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(-time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},

@@ -58,7 +58,7 @@ func TestAwait(t *testing.T) {
 		"API, key and late address":   {"the later end counts", made(fromTheAPI, madeUnderKey, handedOut("2026-11-21T12:10:00Z")), 25*time.Hour + 9*time.Minute, false, false},
 		"new from kubectl":            {"it needs an upload URL", made(), 0, false, true},
 		"a fresh address":             {"the URL is valid for some time", made(offered(15 * time.Minute)), 0, false, false},
-		"five minutes left":           {"that is enough to start an upload", made(offered(15 * time.Minute)), 10 * time.Minute, false, false},
+		"five minutes left":           {"five minutes are enough to start an upload", made(offered(15 * time.Minute)), 10 * time.Minute, false, false},
 		"less left":                   {"a client may just be reading the URL", made(offered(15 * time.Minute)), 10*time.Minute + time.Second, false, true},
 		"ended":                       {"the manager was unavailable", made(offered(15 * time.Minute)), time.Hour, false, true},
 		"after a day":                 {"a new URL is no longer offered", made(offered(15 * time.Minute)), 24 * time.Hour, false, false},

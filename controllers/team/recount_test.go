@@ -148,11 +148,11 @@ func TestCountsAreBatched(t *testing.T) {
 		counted.Delete(t.Context(), event.DeleteEvent{Object: usage}, queue)
 	}
 	if queue.Len() != 0 {
-		t.Fatalf("%d passes are queued at once", queue.Len())
+		t.Fatalf("%d teams are queued immediately", queue.Len())
 	}
 	clk.Step(showWithin)
 	if team, _ := queue.Get(); team.Name != "the-acme" {
-		t.Errorf("shown is %v", team)
+		t.Errorf("queued %v", team)
 	}
 	if queue.Len() != 0 {
 		t.Errorf("%d more passes", queue.Len())

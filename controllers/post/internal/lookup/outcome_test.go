@@ -58,7 +58,7 @@ func TestFinish(t *testing.T) {
 		"named":             {"the match is certain", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true}, "", 1, ""},
 		"with a note":       {"the note reports what could not be done", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true}, "no picture", 1, "no picture"},
 		"with notes":        {"the lookup's note is added", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true, Note: "private"}, "no picture", 1, "private; no picture"},
-		"a note of its own": {"that stays", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true, Note: "private"}, "", 1, "private"},
+		"a note of its own": {"a note of the platform is kept", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true, Note: "private"}, "", 1, "private"},
 		"found by text":     {"it may belong to another post", platforms.LookupResult{Matches: 1, ExternalID: "7"}, "no picture", 0, ""},
 		"at work":           {"the post does not exist yet", platforms.LookupResult{OperationID: "7"}, "no picture", 0, ""},
 		"absent":            {"the post does not exist", platforms.LookupResult{}, "no picture", 0, ""},

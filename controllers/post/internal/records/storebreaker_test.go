@@ -52,7 +52,7 @@ func TestStoreBreaker(t *testing.T) {
 		"within a second":     {"thousands of posts do not query a store that refuses connections", 999 * time.Millisecond, nil, false, 999 * time.Millisecond},
 		"after a second":      {"a request has to probe the store", time.Second, nil, true, 0},
 		"and the probe fails": {"it has been unavailable since the failures", 5 * time.Second, errSilent, true, 5 * time.Second},
-		"no such record":      {"that is a response", 5 * time.Second, fmt.Errorf("of a post: %w", archive.ErrNotFound), true, 0},
+		"no such record":      {"a missing record is a response", 5 * time.Second, fmt.Errorf("of a post: %w", archive.ErrNotFound), true, 0},
 		"another document":    {"that is a response", 5 * time.Second, &unreadable{errSilent}, true, 0},
 		"a file is rejected":  {"that is a response", 5 * time.Second, fmt.Errorf("of a post: %w", store.ErrTooLarge), true, 0},
 		"the process ends":    {"that is not a response", 5 * time.Second, fmt.Errorf("stopped: %w", context.Canceled), true, 5 * time.Second},
@@ -91,7 +91,7 @@ func TestFailureOfOnePost(t *testing.T) {
 		away   bool
 	}{
 		"one post":                        {"its key may be the cause", []func(*testing.T, *storeBreaker){silent(post("a"))}, false},
-		"one post, repeatedly":            {"that adds no evidence", []func(*testing.T, *storeBreaker){silent(post("a"), post("a"), post("a"))}, false},
+		"one post, repeatedly":            {"repeated failures of one post add no evidence", []func(*testing.T, *storeBreaker){silent(post("a"), post("a"), post("a"))}, false},
 		"two posts":                       {"they only share the store", []func(*testing.T, *storeBreaker){silent(post("a"), post("b"))}, true},
 		"two posts with one name":         {"they belong to two teams", []func(*testing.T, *storeBreaker){silent(post("a"), types.NamespacedName{Namespace: "other", Name: "a"})}, true},
 		"two posts, one saved in between": {"the store serves others", []func(*testing.T, *storeBreaker){silent(post("a")), healthy, silent(post("b"))}, false},
