@@ -131,11 +131,11 @@ func TestCorrectedClock(t *testing.T) {
 		set    []time.Duration
 		skew   time.Duration
 	}{
-		"forward":           {"posts do not become due by it", 0, []time.Duration{20 * time.Minute}, 20 * time.Minute},
+		"forward":           {"a jump does not make posts due", 0, []time.Duration{20 * time.Minute}, 20 * time.Minute},
 		"back":              {"due posts are published", 0, []time.Duration{-20 * time.Minute}, -20 * time.Minute},
 		"right at last":     {"the correction is no longer necessary", -61 * time.Second, []time.Duration{61 * time.Second}, 0},
 		"wrong, and right":  {"the correction is no longer necessary", 0, []time.Duration{20 * time.Minute, -20 * time.Minute}, 0},
-		"wrong in two ways": {"each is found out", 61 * time.Second, []time.Duration{-time.Hour}, 61*time.Second - time.Hour},
+		"wrong in two ways": {"each jump is detected", 61 * time.Second, []time.Duration{-time.Hour}, 61*time.Second - time.Hour},
 		"repeated jumps":    {"the API's clock is used", 0, []time.Duration{time.Hour, time.Hour, -3 * time.Hour}, -time.Hour},
 		"by milliseconds":   {"NTP corrects small jumps", 0, []time.Duration{200 * time.Millisecond}, 0},
 	} {

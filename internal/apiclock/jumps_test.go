@@ -50,7 +50,7 @@ func TestJumps(t *testing.T) {
 		"by an hour":            {"a suspended machine's clock jumps as well", []time.Duration{time.Hour, 0}, 1},
 		"by a tenth":            {"from that on it is a leap", []time.Duration{100 * ms, 0}, 1},
 		"by less":               {"it is below the threshold", []time.Duration{99 * ms, 0}, 0},
-		"by little, and often":  {"what adds up is a leap as well", slices.Repeat([]time.Duration{10 * ms}, 25), 2},
+		"by little, and often":  {"small jumps add up", slices.Repeat([]time.Duration{10 * ms}, 25), 2},
 		"back":                  {"timers end too early, and their owners read the clock", []time.Duration{-time.Minute, 0, 0}, 0},
 		"back, and forward":     {"timers set in between would be late", []time.Duration{-time.Minute, 0, time.Minute, 0}, 1},
 		"forward, and back":     {"the woken goroutines sleep again", []time.Duration{time.Minute, 0, -time.Minute, 0}, 1},

@@ -56,7 +56,7 @@ func TestOddNames(t *testing.T) {
 	want := oddNames()
 	slices.SortFunc(want, archive.CompareKeys)
 	if got := names(t, a, acme); !slices.Equal(got, want) {
-		t.Errorf("listed are %q, want %q", got, want)
+		t.Errorf("List returned %q, want %q", got, want)
 	}
 	for _, name := range oddNames() {
 		if err := a.Delete(ctx, acme, name); err != nil {
@@ -81,7 +81,7 @@ func TestLongNameOfAnEarlierVersion(t *testing.T) {
 		t.Errorf("it reads %q, %v", got, err)
 	}
 	if got := names(t, a, acme); !slices.Equal(got, []string{name}) {
-		t.Errorf("listed are %q", got)
+		t.Errorf("List returned %q", got)
 	}
 	must.Succeed(t, a.Put(t.Context(), acme, name, adding(",new")))
 	if got, err := a.Get(t.Context(), acme, name); err != nil || string(got) != "old,new" {

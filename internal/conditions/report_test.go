@@ -160,9 +160,9 @@ func TestReportLogs(t *testing.T) {
 	}{
 		"trouble":         {"a user has to act", "", "Broken", "not ready"},
 		"another trouble": {"a user has to act", "Broken", "Lost", "not ready"},
-		"mended":          {"a user waits for it", "Broken", "Done", "ready"},
-		"all is well":     {"it is the ordinary course", "", "Done", ""},
-		"and stays well":  {"it is the ordinary course", "Made", "Done", ""},
+		"mended":          {"the recovery is logged", "Broken", "Done", "ready"},
+		"all is well":     {"usual states are not logged", "", "Done", ""},
+		"and stays well":  {"usual states are not logged", "Made", "Done", ""},
 	} {
 		var out logtest.Log
 		r := &Reporter{Normal: []string{"Made", "Done"}}

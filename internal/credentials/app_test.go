@@ -27,7 +27,7 @@ func TestOf(t *testing.T) {
 		mark, access, refresh string
 		want                  string
 	}{
-		"as marked":            {"what Herald marked is of its app", own, x, mark, "access", "refresh", "herald"},
+		"as marked":            {"Herald's own mark names its app", own, x, mark, "access", "refresh", "herald"},
 		"another token":        {"a mark is copied to a token of another app in vain", own, x, mark, "other", "refresh", ""},
 		"another refresh":      {"the refresh token must belong to the same app", own, x, mark, "access", "other", ""},
 		"moved between parts":  {"the delimiter is part of the mark", own, x, mark, "acces", "srefresh", ""},

@@ -335,7 +335,7 @@ func TestCacheReportsNewInput(t *testing.T) {
 		{"a user stored other tokens", "h1", false, 1},
 		{"one examination is enough for them", "h1", false, 1},
 		{"they were replaced again", "h2", false, 2},
-		{"of a disabled connection no credentials are examined", "h3", true, 2},
+		{"the credentials of a disabled connection are not examined", "h3", true, 2},
 		{"until it is enabled", "h3", false, 3},
 		{"the working copy's source is restored", "", false, 3},
 	} {

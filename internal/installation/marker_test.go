@@ -38,13 +38,13 @@ func TestMarker(t *testing.T) {
 		others string
 	}{
 		{"the first cluster becomes the owner of a new bucket", "one", "", ""},
-		{"and keeps it", "one", "", ""},
-		{"another one may not remove", "two", "", "one"},
+		{"the owner may sweep it again", "one", "", ""},
+		{"a second cluster is rejected", "two", "", "one"},
 		{"an administrator's entry of a third cluster is ignored", "two", "three", "one"},
-		{"until an administrator names the cluster to replace", "two", "one", ""},
-		{"what stays in the configuration does no harm", "two", "one", ""},
-		{"from then on the first may not", "one", "", "two"},
-		{"even if its configuration names an earlier owner", "one", "zero", "two"},
+		{"an administrator may name the cluster to replace", "two", "one", ""},
+		{"the setting may stay in the configuration", "two", "one", ""},
+		{"the replaced cluster is rejected", "one", "", "two"},
+		{"the first cluster is rejected, whatever earlier owner it names", "one", "zero", "two"},
 	} {
 		err := may(step.own, step.from)
 		var others *installation.ForeignBucketError

@@ -44,7 +44,7 @@ func TestCheck(t *testing.T) {
 		"239.255.255.250":          {false, "multicast"},
 		"240.0.0.1":                {false, "reserved"},
 		"255.255.255.255":          {false, "broadcast"},
-		"::":                       {false, "this host"},
+		"::":                       {false, "the unspecified address"},
 		"::1":                      {false, "loopback"},
 		"::127.0.0.1":              {false, "loopback in an obsolete form"},
 		"::ffff:10.0.0.1":          {false, "private, mapped"},

@@ -68,7 +68,7 @@ func TestRetries(t *testing.T) {
 		tries   int
 		want    error
 	}{
-		"Once":    {"as a rule", []error{nil}, 1, nil},
+		"Once":    {"usually one write suffices", []error{nil}, 1, nil},
 		"Soon":    {"Kubernetes counts meanwhile", []error{unknown, unknown, nil}, 3, nil},
 		"Refused": {"the first count was rejected", []error{unknown, refused}, 2, refused},
 		"Another": {"other errors are returned", []error{refused}, 1, refused},

@@ -22,7 +22,7 @@ func TestNext(t *testing.T) {
 		want            Count
 		rewound         bool
 	}{
-		"a new installation":  {"neither has a count", Count{}, Count{}, Count{Number: 1, At: noon}, false},
+		"a new installation":  {"neither the cluster nor the store has a count", Count{}, Count{}, Count{Number: 1, At: noon}, false},
 		"as always":           {"both have the same count", Count{Number: 7, At: before}, Count{Number: 7, At: before}, Count{Number: 8, At: noon}, false},
 		"killed in between":   {"the cluster counts first", Count{Number: 8, At: before}, Count{Number: 7, At: before}, Count{Number: 9, At: noon}, false},
 		"the bucket was away": {"the cluster has the higher count", Count{Number: 70, At: before}, Count{Number: 7, At: before}, Count{Number: 71, At: noon}, false},
@@ -78,7 +78,7 @@ func TestMostAdvanced(t *testing.T) {
 		a, b, want Count
 	}{
 		"none":          {"there is no count yet", Count{}, Count{}, Count{}},
-		"the same":      {"as always", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}},
+		"the same":      {"the counts are equal", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}},
 		"the second":    {"its resourceVersion is the newer one", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}, Count{Number: 8, ResourceVersion: "10"}},
 		"the first":     {"the first count's resourceVersion is newer", Count{Number: 8, ResourceVersion: "10"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}},
 		"known to one":  {"a recorded rollback must remain", Count{Number: 8}, Count{Number: 7, LastRollback: first}, Count{Number: 8, LastRollback: first}},

@@ -189,7 +189,7 @@ func TestNamed(t *testing.T) {
 		refused bool
 	}{
 		"an address inside":        {"a platform must not make Herald call it", server.URL, Call{Named: true}, Options{}, true},
-		"a name that leads inside": {"who owns a name decides where it leads, and changes that", byName, Call{Named: true}, Options{}, true},
+		"a name that leads inside": {"the owner of a name can change its address at any time", byName, Call{Named: true}, Options{}, true},
 		"configured":               {"the administrator may name a sandbox", server.URL, Call{}, Options{}, false},
 		"allowed":                  {"other addresses are not rejected", server.URL, Call{Named: true}, Options{Allow: func(netip.Addr) error { return nil }}, false},
 	} {

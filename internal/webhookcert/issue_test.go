@@ -51,7 +51,7 @@ func TestValid(t *testing.T) {
 		"another host":      {"the Service was renamed", data, []string{"other.svc"}, noon, false},
 		"nothing":           {"the Secret was emptied", nil, hosts, noon, false},
 		"another key":       {"the parts do not belong together", mixed(keyPrivate), hosts, noon, false},
-		"another authority": {"no authority vouches for it", mixed(keyAuthority), hosts, noon, false},
+		"another authority": {"the certificate is signed by another authority", mixed(keyAuthority), hosts, noon, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := coversHosts(tc.data, tc.hosts, tc.at); got != tc.want {

@@ -23,7 +23,7 @@ func TestCallAt(t *testing.T) {
 		"of an older release": {"the older release had a fixed path", service(new("/p")), []operation{{"add", "/c/service/path", "/p/w"}}},
 		"as it should be":     {"an equal configuration is not written", service(new("/p/w")), nil},
 		"at an address": {
-			"so it is where the API server runs outside of the cluster",
+			"the API server runs outside of the cluster",
 			admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:9443/p")},
 			[]operation{{"replace", "/c/url", "https://127.0.0.1:9443/p/w"}},
 		},

@@ -51,7 +51,7 @@ func TestPace(t *testing.T) {
 		"a byte a time":  {"every second, for a day", time.Second, 0, 1, 86_400, 31 * time.Second},
 		"half as quick":  {"half of the time is refunded", time.Second, 0, MinSpeed / 2, 600 * MinSpeed, time.Minute},
 		"silent":         {"no bytes follow the header", time.Hour, 0, 1, 1, DefaultStallTimeout},
-		"with pauses":    {"of 29 s, and 29 s worth of bytes after each", 29 * time.Second, 0, 29 * MinSpeed, 290 * MinSpeed, 0},
+		"with pauses":    {"each pause of 29 s is followed by 29 s worth of bytes", 29 * time.Second, 0, 29 * MinSpeed, 290 * MinSpeed, 0},
 		"a slow store":   {"waits are its own, and the server is quick", 0, time.Minute, MinSpeed, 10 * MinSpeed, 0},
 		"small and slow": {"complete before the timeout", time.Second, 0, 1, 29, 0},
 	} {

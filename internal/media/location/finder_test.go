@@ -41,7 +41,7 @@ func TestFinder(t *testing.T) {
 	}{
 		"with a place": {"the patches are remembered", placed(t), true, false},
 		"without":      {"the empty result is cached", photo(t), false, false},
-		"bad":          {"and files that cannot be parsed", join(photo(t), bytes.Repeat([]byte("\xff\xd8\xff\xd9"), 2000)), false, true},
+		"bad":          {"a file that cannot be parsed is cached too", join(photo(t), bytes.Repeat([]byte("\xff\xd8\xff\xd9"), 2000)), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			from := &opened{data: tc.data}

@@ -53,7 +53,7 @@ func photos(tb testing.TB) map[string]file {
 		return segment(0xe1, "http://ns.adobe.com/xmp/extension/\x00", strings.Repeat("A", 32), words(uint32(len(extended)), uint32(from)), extended[from:to])
 	}
 	return map[string]file{
-		"exif, big-endian":    {"as cameras write it", jpegType, placed(tb), []string{big, moon}, []string{camera, note, title}},
+		"exif, big-endian":    {"cameras write big-endian", jpegType, placed(tb), []string{big, moon}, []string{camera, note, title}},
 		"exif, little-endian": {"as phones write it", jpegType, photo(tb, segment(0xe1, "Exif\x00\x00", exif(binary.LittleEndian))), []string{little, moon}, []string{camera, note, title}},
 		"xmp":                 {"as programs write it", jpegType, photo(tb, segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00", placedXMP())), told, []string{"Herald 1 > 0", "<xmp:Label>kept"}},
 		"xmp that is no xml": {
@@ -128,7 +128,7 @@ func drawings(tb testing.TB) map[string]file {
 	big := string(latitude(binary.BigEndian))
 	digits := "0000002f000000010000001600000001"
 	return map[string]file{
-		"png exif":        {"the chunk for it", pngType, drawing(tb, chunk("eXIf", exif(binary.BigEndian)), nil), []string{big}, []string{camera}},
+		"png exif":        {"PNG has a chunk for Exif", pngType, drawing(tb, chunk("eXIf", exif(binary.BigEndian)), nil), []string{big}, []string{camera}},
 		"png exif behind": {"EXIF may follow the pixels", pngType, drawing(tb, nil, chunk("eXIf", exif(binary.BigEndian))), []string{big}, []string{camera}},
 		"png xmp": {
 			"the chunk for it", pngType, drawing(tb, chunk("iTXt", "XML:com.adobe.xmp\x00\x00\x00\x00\x00", placedXMP()), nil), told, []string{"<xmp:Label>kept"},

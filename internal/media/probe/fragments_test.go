@@ -51,7 +51,7 @@ func TestProbeFragments(t *testing.T) {
 			moof(box("tfhd", words(descriptionFlag|lastsFlag|sizeFlag, 1, 7, 50, 9)), plain), 500 * time.Millisecond,
 		},
 		"an offset in front": {
-			"of two words",
+			"the offset has two words",
 			movie{},
 			moof(box("tfhd", words(1|lastsFlag, 1, 0, 7, 50)), plain), 500 * time.Millisecond,
 		},
@@ -117,7 +117,7 @@ func TestProbeFragments(t *testing.T) {
 			join(box("sidx", words(0, 1, 1000, 0, 0, 2, 100, 700, 0, 100, 800, 0)), box("moof")), 1500 * time.Millisecond,
 		},
 		"an index of 64 bits": {
-			"of version 1, with an index of an index",
+			"the index has version 1 and refers to another index",
 			movie{},
 			join(box("sidx", words(1<<24, 1, 1000, 0, 0, 0, 0, 2, 100, 700, 0, 1<<31|100, 800, 0)), box("moof")), 700 * time.Millisecond,
 		},

@@ -97,9 +97,9 @@ func hostile(tb testing.TB, by int) map[string]struct {
 			"each is read", mp4Type,
 			fragmented(nil, box("moof", bytes.Repeat(box("traf", box("tfhd", words(0, 1))), 40_000/by))),
 		},
-		"empty film":    {"there may be films of boxes without an end", mp4Type, join(brand, bytes.Repeat(box("free"), 1_200_000/by))},
+		"empty film":    {"a film may consist of boxes without an end", mp4Type, join(brand, bytes.Repeat(box("free"), 1_200_000/by))},
 		"jpeg segments": {"a JPEG may start with millions of segments", jpegType, join("\xff\xd8", strings.Repeat("\xff\xe1\x00\x02", 1<<20/by), file(tb, "picture.jpg")[2:])},
-		"jpeg filling":  {"and with filling between them", jpegType, join("\xff\xd8", strings.Repeat("\xff", 4<<20/by), file(tb, "picture.jpg")[3:])},
+		"jpeg filling":  {"millions of fill bytes may separate them", jpegType, join("\xff\xd8", strings.Repeat("\xff", 4<<20/by), file(tb, "picture.jpg")[3:])},
 		"jpeg tags": {
 			"nested metadata that refers to itself", jpegType,
 			bombedJPEG(file(tb, "picture.jpg"), 65_000),

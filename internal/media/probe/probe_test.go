@@ -85,9 +85,9 @@ func TestProbe(t *testing.T) {
 		want     probe.Facts
 	}{
 		"index first":       {"a video for streaming", file(t, "faststart.mp4"), mp4Type, video(mp4Type)},
-		"index last":        {"a video as cameras write it", file(t, "tail.mp4"), mp4Type, video(mp4Type)},
+		"index last":        {"cameras write the index last", file(t, "tail.mp4"), mp4Type, video(mp4Type)},
 		"itunes":            {"Apple's own brand is the same container", file(t, "itunes.m4v"), mp4Type, video(mp4Type)},
-		"quicktime":         {"what iPhones record", file(t, "quicktime.mov"), movType, video(movType)},
+		"quicktime":         {"iPhones record QuickTime files", file(t, "quicktime.mov"), movType, video(movType)},
 		"rotated":           {"a phone held upright stores rotated frames", file(t, "rotated.mp4"), mp4Type, turned},
 		"fragmented":        {"the duration is in the fragments only", file(t, "fragmented.mp4"), mp4Type, video(mp4Type)},
 		"indexed parts":     {"each part brings an index of itself", file(t, "sidx.mp4"), mp4Type, video(mp4Type)},

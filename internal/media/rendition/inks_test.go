@@ -70,7 +70,7 @@ func TestInks(t *testing.T) {
 		colorful bool
 		says     string
 	}{
-		"without a profile":      {"as browsers show it", mixed, true, ""},
+		"without a profile":      {"browsers show it without a profile", mixed, true, ""},
 		"plain, without":         {"as browsers show it", plainInks(t, mixed), true, ""},
 		"with a profile":         {"all inks are gray in this profile", with(mixed, gray), false, ""},
 		"plain, with a profile":  {"all inks are gray in this profile", with(plainInks(t, mixed), gray), false, ""},

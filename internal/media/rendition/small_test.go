@@ -32,7 +32,7 @@ func TestSourceOf(t *testing.T) {
 		phase    v1alpha1.MediaPhase
 		want     bool
 	}{
-		"a picture":       {"of verified bytes", v1alpha1.MimePNG, v1alpha1.MediaUploaded, true},
+		"a picture":       {"verified bytes are decoded", v1alpha1.MimePNG, v1alpha1.MediaUploaded, true},
 		"a film":          {"only pictures are decoded for lists", v1alpha1.MimeMP4, v1alpha1.MediaUploaded, false},
 		"a new upload":    {"its bytes can still change", v1alpha1.MimePNG, v1alpha1.MediaPending, false},
 		"a rejected file": {"its bytes are removed", v1alpha1.MimePNG, v1alpha1.MediaRejected, false},

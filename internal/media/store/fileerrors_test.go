@@ -41,7 +41,7 @@ func TestErrorsOfOneFile(t *testing.T) {
 		body   string
 		one    bool
 	}{
-		"a key that is too long":      {"other keys are shorter", http.StatusBadRequest, errorOf("KeyTooLongError"), true},
+		"a key that is too long":      {"shorter keys are accepted", http.StatusBadRequest, errorOf("KeyTooLongError"), true},
 		"a name that a disk refuses":  {"other names are valid", http.StatusBadRequest, errorOf("XMinioInvalidObjectName"), true},
 		"a folder of that name":       {"other names are not folders", http.StatusConflict, errorOf("ExistingObjectIsDirectory"), true},
 		"a document that is too big":  {"other records are smaller", http.StatusBadRequest, errorOf("EntityTooLarge"), true},

@@ -158,7 +158,7 @@ func TestStallTimeout(t *testing.T) {
 		"accepts bytes slowly": {"an upload has a total time limit", takes(20 * time.Second), put(64, 0), store.TimeoutFor(64)},
 		"has a slow source":    {"a source has its own limits", takes(0), put(8, time.Hour), 0},
 		"sends no response":    {"requests without a body have a time limit", silent, stat, store.TimeoutFor(0)},
-		"does not delete":      {"as does a deletion", silent, func(ctx context.Context, files *store.Store) error { return files.Delete(ctx, "team/a") }, store.TimeoutFor(0)},
+		"does not delete":      {"a deletion has a time limit", silent, func(ctx context.Context, files *store.Store) error { return files.Delete(ctx, "team/a") }, store.TimeoutFor(0)},
 		"answers no PUT":       {"a missing response after the body has a time limit", swallows, put(8, 0), store.TimeoutFor(0)},
 		"lists without end":    {"a listing needs progress", serves(64, forever), firstError, store.DefaultStall},
 		"lists and is silent":  {"a missing response header has a time limit", silent, firstError, 3 * store.TimeoutFor(0)},

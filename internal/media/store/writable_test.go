@@ -32,10 +32,10 @@ func TestOverwritable(t *testing.T) {
 		want   bool
 	}{
 		"verified":          {"an upload that started before its URL expired may end days later", []change{verified(0)}, true},
-		"second address":    {"as may one to that", []change{verified(0), annotated(v1alpha1.UploadUntilAnnotation, "2026-11-20T14:00:00Z")}, true},
+		"second address":    {"an upload to the second URL may end later as well", []change{verified(0), annotated(v1alpha1.UploadUntilAnnotation, "2026-11-20T14:00:00Z")}, true},
 		"under a key":       {"its client can get another address at any time", []change{verified(0), annotated(v1alpha1.RequestAnnotation, "0123")}, true},
 		"unknown time":      {"an unknown time cannot exclude an upload", nil, true},
-		"fetched by Herald": {"there never was an address", []change{verified(0), fetched}, false},
+		"fetched by Herald": {"Herald fetches the file, so there was no upload URL", []change{verified(0), fetched}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(noon)}}
