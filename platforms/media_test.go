@@ -38,7 +38,7 @@ func TestImageLimitsAccepts(t *testing.T) {
 		"too flat":               {"wider than twice its height", limits, file(v1alpha1.MimeJPEG, 10, 201, 100), false},
 		"too steep":              {"higher than twice its width", limits, file(v1alpha1.MimeJPEG, 10, 100, 201), false},
 		"lying":                  {"the bounds may be turned", turned, file(v1alpha1.MimeJPEG, 10, 1920, 1080), true},
-		"standing":               {"and need not be", turned, file(v1alpha1.MimeJPEG, 10, 1080, 1920), true},
+		"standing":               {"a video within the bounds", turned, file(v1alpha1.MimeJPEG, 10, 1080, 1920), true},
 		"lying, large":           {"one pixel more", turned, file(v1alpha1.MimeJPEG, 10, 1920, 1081), false},
 		"square":                 {"too large in both orientations", turned, file(v1alpha1.MimeJPEG, 10, 1081, 1081), false},
 		"no size":                {"an unknown size is accepted", limits, file(v1alpha1.MimeJPEG, 10, 0, 0), true},
@@ -49,7 +49,7 @@ func TestImageLimitsAccepts(t *testing.T) {
 		"several":                {"refused by Instagram's documentation", single, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, false},
 		"several other pictures": {"decoders ignore additional data", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, true},
 		"one":                    {"a single picture", single, platforms.File{MIMEType: v1alpha1.MimeJPEG}, true},
-		"no bounds":              {"what every upload may be suffices", platforms.ImageLimits{}, file(v1alpha1.MimePNG, 20<<20, 1, 16000), true},
+		"no bounds":              {"an image without limits is accepted", platforms.ImageLimits{}, file(v1alpha1.MimePNG, 20<<20, 1, 16000), true},
 	} {
 		if got := tc.limits.Accepts(&tc.file); got != tc.want {
 			t.Errorf("%s (%s): got %t", name, tc.why, got)
@@ -89,7 +89,7 @@ func TestPictureURL(t *testing.T) {
 		"https://pbs.example/a.png?x=1":            {"as platforms have it", true},
 		"http://127.0.0.1:9100/a.svg":              {"a simulated platform on this machine", true},
 		"http://[::1]:9100/a.svg":                  {"a loopback IPv6 address", true},
-		"http://localhost:9100/a.svg":              {"and by its name", true},
+		"http://localhost:9100/a.svg":              {"the name of the loopback interface", true},
 		"http://pbs.example/a.png":                 {"HTTP reveals the viewer's requests", false},
 		"http://10.0.0.1/a.png":                    {"a page inside of a company", false},
 		"http://127.0.0.1.evil.example/a":          {"a host name is not an address", false},
@@ -101,7 +101,7 @@ func TestPictureURL(t *testing.T) {
 		"/signout":                                 {"a page of Herald's", false},
 		"https://user:word@pbs.example/a":          {"a URL with a password", false},
 		"https:":                                   {"no host", false},
-		"https:pbs.example/a":                      {"no host either", false},
+		"https:pbs.example/a":                      {"no host after the scheme", false},
 		" https://pbs.example/a":                   {"not an address", false},
 		"https://pbs.example/\x00":                 {"an invalid URL", false},
 		"":                                         {"no picture", false},
@@ -124,7 +124,7 @@ func TestLow(t *testing.T) {
 	}{
 		{"a tenth is little", 250, 25, true},
 		{"more than a tenth is not", 250, 26, false},
-		{"of few, the last ones count", 5, 1, false},
+		{"with few frames, the last ones are a large part", 5, 1, false},
 		{"zero is little", 5, 0, true},
 		{"a low remainder is reported even without a total", 0, 0, true},
 		{"negative remainders are reported", 50, -3, true},
@@ -147,7 +147,7 @@ func TestConversion(t *testing.T) {
 		want          platforms.Conversion
 	}{
 		"4K":                   {"columns are bounded", reels, 3840, 2160, 29.97, false, platforms.Conversion{Width: 1920, Height: 1080, BitRate: 9_000_000}},
-		"4K upright":           {"and rows are not", reels, 2160, 3840, 60.02, false, platforms.Conversion{Width: 1920, Height: 3414, BitRate: 9_000_000}},
+		"4K upright":           {"the number of rows is unlimited", reels, 2160, 3840, 60.02, false, platforms.Conversion{Width: 1920, Height: 3414, BitRate: 9_000_000}},
 		"8K":                   {"both sides are bounded", sides, 4320, 7680, 30, false, platforms.Conversion{Width: 2304, Height: 4096, BitRate: 40_000_000}},
 		"small":                {"a picture grows to the least", sides, 320, 240, 30, false, platforms.Conversion{Width: 480, Height: 360, BitRate: 4_000_000}},
 		"odd":                  {"H.264 has even sides", platforms.VideoLimits{}, 641, 361, 30, false, platforms.Conversion{Width: 642, Height: 362, BitRate: 4_000_000}},

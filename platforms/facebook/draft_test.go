@@ -155,16 +155,16 @@ func TestPublishDraft(t *testing.T) {
 		class   platforms.Class
 		reads   int
 	}{
-		"confirmed":             {"and read once", []http.HandlerFunc{success, shows("true")}, posted, "", 1},
-		"confirmed by its id":   {"as Meta's SDKs expect", []http.HandlerFunc{says(200, `{"id":"42_9"}`), shows("true")}, posted, "", 1},
+		"confirmed":             {"the post is read once", []http.HandlerFunc{success, shows("true")}, posted, "", 1},
+		"confirmed by its id":   {"Meta's SDKs expect the id", []http.HandlerFunc{says(200, `{"id":"42_9"}`), shows("true")}, posted, "", 1},
 		"another id":            {"another id is not this post's", []http.HandlerFunc{says(200, `{"id":"42_8"}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
 		"confirmed, not read":   {"the confirmation suffices", []http.HandlerFunc{success, says(503, ``)}, documented, "", 1},
-		"confirmed, not public": {"the post itself is believed", []http.HandlerFunc{success, shows("false")}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 1},
+		"confirmed, not public": {"the post's own visibility takes precedence", []http.HandlerFunc{success, shows("false")}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 1},
 		"no success":            {"a response without success is not proof", []http.HandlerFunc{says(200, `{}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
 		"denied":                {"success must be true", []http.HandlerFunc{says(200, `{"success":false}`)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
 		"hang up":               {"the response was lost", []http.HandlerFunc{hangUp}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
 		"gone":                  {"the next preparation creates it again", []http.HandlerFunc{problem(400, 100, 33, false)}, platforms.Result{Outcome: platforms.Refused}, platforms.ClassTransient, 0},
-		"limit":                 {"a limit passes", []http.HandlerFunc{problem(400, 32, 0, false)}, platforms.Result{Outcome: platforms.Refused}, platforms.ClassRateLimited, 0},
+		"limit":                 {"a rate limit is temporary", []http.HandlerFunc{problem(400, 32, 0, false)}, platforms.Result{Outcome: platforms.Refused}, platforms.ClassRateLimited, 0},
 		"repetition":            {"an earlier call may have done it", []http.HandlerFunc{problem(400, 506, 0, false)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassDuplicate, 0},
 	}
 	for name, tc := range tests {
@@ -200,7 +200,7 @@ func TestLookupDraft(t *testing.T) {
 		"published":   {"the post is marked as published", []http.HandlerFunc{shows("true")}, platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://www.facebook.com/42/posts/9", Certain: true}, ""},
 		"unpublished": {"an unpublished draft is proof", []http.HandlerFunc{shows("false")}, platforms.LookupResult{Proof: true}, ""},
 		"gone, listed": {
-			"what Facebook does not show by its id may be listed",
+			"Facebook may list a post that it does not show by its id",
 			[]http.HandlerFunc{problem(400, 100, 33, false), list},
 			platforms.LookupResult{Matches: 1, ExternalID: "42_9", ExternalURL: "https://fb.example/42_9", PostedAt: noon},
 			"",

@@ -202,7 +202,7 @@ func TestLostPhotos(t *testing.T) {
 		"kept":      {"another field is invalid", problem(400, 100, 0, false), []http.HandlerFunc{there, there}, platforms.ClassPermanent, "", []string{feed, first, second}},
 		"no answer": {"an unreadable response is not proof of a deletion", problem(400, 100, 0, false), []http.HandlerFunc{says(503, ``)}, platforms.ClassPermanent, "", []string{feed, first}},
 		"unlisted":  {"a code that is in no table may mean that as well", problem(400, 98765, 0, false), []http.HandlerFunc{gone}, platforms.ClassTransient, "", []string{feed, first}},
-		"named":     {"a code that names the file is believed", problem(400, 324, 1366046, false), nil, platforms.ClassPermanent, platforms.SubjectFile, []string{feed}},
+		"named":     {"a code about the file is trusted", problem(400, 324, 1366046, false), nil, platforms.ClassPermanent, platforms.SubjectFile, []string{feed}},
 		"blocked":   {"photos are not checked when the account is blocked", problem(400, 368, 0, false), nil, platforms.ClassQuota, platforms.SubjectAccount, []string{feed}},
 	}
 	for name, tc := range tests {

@@ -145,7 +145,7 @@ func TestHostOf(t *testing.T) {
 		otherwise, want Login
 	}{
 		"Instagram's":          {"its permissions have their own names", "instagram_business_basic instagram_business_content_publish", FacebookLogin, InstagramLogin},
-		"Facebook's":           {"its permissions as well", "instagram_basic instagram_content_publish", InstagramLogin, FacebookLogin},
+		"Facebook's":           {"Facebook's permissions have their own names", "instagram_basic instagram_content_publish", InstagramLogin, FacebookLogin},
 		"Facebook's, later":    {"a later known permission counts", "pages_show_list,instagram_basic", InstagramLogin, FacebookLogin},
 		"unknown":              {"Instagram's own login is the usual one", "", "", InstagramLogin},
 		"unknown, as was said": {"the administrator may configure it", "", FacebookLogin, FacebookLogin},

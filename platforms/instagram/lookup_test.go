@@ -59,7 +59,7 @@ func TestLookup(t *testing.T) {
 		"published, not listed":     {"a published container is never absent", with(one), answers{containerState("PUBLISHED"), list()}, "", platforms.LookupResult{}, platforms.ClassUnknown},
 		"published, other listed":   {"other posts are not a match", with(one), answers{containerState("PUBLISHED"), list(post(t, "1", "hello!", noon))}, "", platforms.LookupResult{}, platforms.ClassUnknown},
 		"finished":                  {"a finished container is not published yet", with(one), answers{containerState("FINISHED")}, "", proof, ""},
-		"error":                     {"what failed never will be", with(one), answers{containerState("ERROR")}, "", proof, ""},
+		"error":                     {"a failed container cannot be published", with(one), answers{containerState("ERROR")}, "", proof, ""},
 		"expired":                   {"an expired container proves that it was not published", with(one), answers{containerState("EXPIRED")}, "", proof, ""},
 		"in progress":               {"a container in progress is not proof", with(one), answers{containerState("IN_PROGRESS")}, "", platforms.LookupResult{}, platforms.ClassTransient},
 		"odd state":                 {"an unknown state is not proof", with(one), answers{containerState("LATER")}, "", platforms.LookupResult{}, platforms.ClassUnknown},

@@ -162,7 +162,7 @@ func TestUpload(t *testing.T) {
 		"limited":            {"a limit has the graph's format", "", answers{ok, problem(400, 80002, 0)}, platforms.ClassRateLimited, []string{makes, sends}, waiting},
 		"limited, 429":       {"a limit without an end", "", answers{ok, says(429, ``)}, platforms.ClassRateLimited, []string{makes, sends}, waiting},
 		"dead token":         {"a user must reconnect the account", "", answers{ok, debug(401, "NotAuthorizedError", false)}, platforms.ClassReconnect, []string{makes, sends}, waiting},
-		"permission":         {"or grant more", "", answers{ok, debug(403, "NotAuthorizedError", false)}, platforms.ClassReconnect, []string{makes, sends}, waiting},
+		"permission":         {"a user must grant more permissions", "", answers{ok, debug(403, "NotAuthorizedError", false)}, platforms.ClassReconnect, []string{makes, sends}, waiting},
 		"something between":  {"a proxy's response is not proof", "", answers{ok, says(403, `<html>`)}, platforms.ClassUnknown, []string{makes, sends}, waiting},
 		"redirect":           {"a redirect is not followed", "", answers{ok, says(307, ``, "Location", "/elsewhere")}, platforms.ClassUnknown, []string{makes, sends}, waiting},
 		"says nothing":       {"an empty success is not proof", "", answers{ok, says(200, ``)}, platforms.ClassUnknown, []string{makes, sends}, waiting},
@@ -174,7 +174,7 @@ func TestUpload(t *testing.T) {
 		"trouble, then":      {"the container still waits", waiting[0], answers{progress, trouble, progress, trouble}, platforms.ClassTransient, []string{asks, sends, asks, sends}, nil},
 		"unknown, after":     {"without a state, no bytes are sent", waiting[0], answers{says(502, ``)}, platforms.ClassTransient, []string{asks}, nil},
 		"odd name":           {"an error's name must be a single word", "", answers{ok, debug(400, "see access", false), ok, debug(400, "see access", false)}, platforms.ClassPermanent, []string{makes, sends, makes, sends}, []string{waiting[0], waiting[0]}},
-		"long name":          {"and short", "", answers{ok, debug(400, strings.Repeat("access", 20), false), ok, debug(400, "Odd", false)}, platforms.ClassPermanent, []string{makes, sends, makes, sends}, []string{waiting[0], waiting[0]}},
+		"long name":          {"an error's name has a maximum length", "", answers{ok, debug(400, strings.Repeat("access", 20), false), ok, debug(400, "Odd", false)}, platforms.ClassPermanent, []string{makes, sends, makes, sends}, []string{waiting[0], waiting[0]}},
 		"processing, failed": {"problems of the file are found during processing", "", answers{ok, taken, broke("2207026")}, platforms.ClassPermanent, []string{makes, sends, asks}, whole},
 	}
 	for name, tc := range tests {

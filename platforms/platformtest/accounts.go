@@ -47,12 +47,12 @@ func (s *Suite) testIdentify(t *testing.T) {
 		class  []platforms.Class
 	}{
 		"outage":        {"an outage is temporary", sandboxtest.Fault{Kind: "status", Status: 500}, []platforms.Class{platforms.ClassTransient}},
-		"gateway":       {"so is a failure of a proxy", sandboxtest.Fault{Kind: "status", Status: 502}, []platforms.Class{platforms.ClassTransient}},
+		"gateway":       {"an error from a proxy is temporary", sandboxtest.Fault{Kind: "status", Status: 502}, []platforms.Class{platforms.ClassTransient}},
 		"redirect":      {"an unexpected response does not concern the account", sandboxtest.Fault{Kind: "status", Status: 307}, []platforms.Class{platforms.ClassUnknown}},
-		"no content":    {"nor does a success without an account", sandboxtest.Fault{Kind: "status", Status: 204}, []platforms.Class{platforms.ClassUnknown}},
+		"no content":    {"a success without an account is not evidence", sandboxtest.Fault{Kind: "status", Status: 204}, []platforms.Class{platforms.ClassUnknown}},
 		"rate limited":  {"a rate limit is temporary", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, []platforms.Class{platforms.ClassRateLimited}},
 		"token expired": {"an expired token has to be replaced", sandboxtest.Fault{Kind: "token_expired"}, []platforms.Class{s.endedClass()}},
-		"token revoked": {"so does a revoked one", sandboxtest.Fault{Kind: "token_revoked"}, []platforms.Class{s.endedClass()}},
+		"token revoked": {"a revoked token has to be replaced", sandboxtest.Fault{Kind: "token_revoked"}, []platforms.Class{s.endedClass()}},
 		// The HTTP client may retry a read when its connection closes.
 		"closed": {"a lost response is requested again", sandboxtest.Fault{Kind: "drop_after"}, []platforms.Class{platforms.ClassTransient, ""}},
 	}
@@ -85,7 +85,7 @@ func (s *Suite) testRefresh(t *testing.T) {
 		class  platforms.Class
 	}{
 		"closed before": {"a lost call does not disconnect the account", sandboxtest.Fault{Kind: "drop_before"}, platforms.ClassTransient},
-		"closed after":  {"nor does a lost response", sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
+		"closed after":  {"a lost response does not disconnect the account", sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
 		"outage":        {"an outage is temporary", sandboxtest.Fault{Kind: "status", Status: 500}, platforms.ClassTransient},
 		"unavailable":   {"another status for an outage", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.ClassTransient},
 		"redirect":      {"following it would use a refresh token twice", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.ClassUnknown},
@@ -155,7 +155,7 @@ func (s *Suite) testPostsLeft(t *testing.T) {
 		"room":    {"the remaining quota is returned", 12, sandboxtest.Fault{}, true},
 		"none":    {"an exhausted quota is returned too", 0, sandboxtest.Fault{}, true},
 		"outage":  {"unreadable limits do not disconnect an account", 12, sandboxtest.Fault{Kind: "status", Status: 503}, false},
-		"refused": {"nor does a rejected request for them", 12, sandboxtest.Fault{Kind: "token_expired"}, false},
+		"refused": {"a rejected request for limits does not disconnect an account", 12, sandboxtest.Fault{Kind: "token_expired"}, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

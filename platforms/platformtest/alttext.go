@@ -78,7 +78,7 @@ func (s *Suite) testAltTextFaults(t *testing.T) {
 		class  platforms.Class
 	}{
 		"trouble":       {"an outage passes", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.ClassTransient},
-		"lost before":   {"what was lost is sent again", sandboxtest.Fault{Kind: "drop_before"}, platforms.ClassTransient},
+		"lost before":   {"a lost request is sent again", sandboxtest.Fault{Kind: "drop_before"}, platforms.ClassTransient},
 		"lost after":    {"an alt text can be set twice", sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
 		"rate limited":  {"a limit passes", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.ClassRateLimited},
 		"token expired": {"an ended token needs another one", sandboxtest.Fault{Kind: "token_expired"}, s.endedClass()},

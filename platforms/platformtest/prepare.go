@@ -114,15 +114,15 @@ func (s *Suite) testPrepareFaults(t *testing.T) {
 		class  platforms.Class
 	}{
 		"closed before": {"a lost preparation is repeated", sandboxtest.Fault{Kind: "drop_before"}, platforms.ClassTransient},
-		"closed after":  {"so is one whose response was lost", sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
+		"closed after":  {"a preparation with a lost response is repeated", sandboxtest.Fault{Kind: "drop_after"}, platforms.ClassTransient},
 		"error after":   {"an error is temporary", sandboxtest.Fault{Kind: "error_after", Status: 500}, platforms.ClassTransient},
-		"outage":        {"so is an outage", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.ClassTransient},
+		"outage":        {"an outage is temporary", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.ClassTransient},
 		"redirect":      {"an unexpected response is not proof", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.ClassUnknown},
-		"no content":    {"nor does a success without content", sandboxtest.Fault{Kind: "status", Status: 204}, platforms.ClassUnknown},
+		"no content":    {"a success without content is not proof", sandboxtest.Fault{Kind: "status", Status: 204}, platforms.ClassUnknown},
 		"refused":       {"rejected content is not sent again unchanged", sandboxtest.Fault{Kind: "status", Status: 400}, platforms.ClassPermanent},
 		"rate limited":  {"a rate limit is temporary", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.ClassRateLimited},
 		"token expired": {"an expired token has to be replaced", sandboxtest.Fault{Kind: "token_expired"}, ended},
-		"token revoked": {"so does a revoked one", sandboxtest.Fault{Kind: "token_revoked"}, ended},
+		"token revoked": {"a revoked token has to be replaced", sandboxtest.Fault{Kind: "token_revoked"}, ended},
 	}
 	for name, tc := range tests {
 		for _, operation := range []string{"create", "status"} {

@@ -117,7 +117,7 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 		"closed before":  {"the call arrived and was lost", sandboxtest.Fault{Kind: "drop_before"}, platforms.Unknown, "", 0},
 		"closed after":   {"the response was lost", sandboxtest.Fault{Kind: "drop_after"}, platforms.Unknown, "", 1},
 		"error after":    {"an error does not prove that nothing happened", sandboxtest.Fault{Kind: "error_after", Status: 500}, platforms.Unknown, "", 1},
-		"bad gateway":    {"nor does a proxy's error", sandboxtest.Fault{Kind: "error_after", Status: 502}, platforms.Unknown, "", 1},
+		"bad gateway":    {"a proxy's error does not prove that nothing happened", sandboxtest.Fault{Kind: "error_after", Status: 502}, platforms.Unknown, "", 1},
 		"timeout status": {"nor does a proxy's timeout", sandboxtest.Fault{Kind: "error_after", Status: 408}, platforms.Unknown, "", 1},
 		"unavailable":    {"an outage may begin after the publication", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.Unknown, "", 0},
 		"redirect":       {"following it would send the post twice", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.Unknown, "", 0},
@@ -125,7 +125,7 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 		"refused":        {"invalid content is not sent again unchanged", sandboxtest.Fault{Kind: "status", Status: 400}, platforms.Refused, platforms.ClassPermanent, 0},
 		"rate limited":   {"a rate limit rejects the call, and is temporary", sandboxtest.Fault{Kind: "rate_limit", RetryAfterS: 60}, platforms.Refused, platforms.ClassRateLimited, 0},
 		"token expired":  {"an expired token is rejected", sandboxtest.Fault{Kind: "token_expired"}, platforms.Refused, s.endedClass(), 0},
-		"token revoked":  {"so does a revoked one", sandboxtest.Fault{Kind: "token_revoked"}, platforms.Refused, s.endedClass(), 0},
+		"token revoked":  {"a revoked token is rejected", sandboxtest.Fault{Kind: "token_revoked"}, platforms.Refused, s.endedClass(), 0},
 	}
 	for _, category := range s.simplest(s.New(t, "http://herald.invalid")) {
 		for name, tc := range tests {

@@ -63,7 +63,7 @@ func (s *Suite) testResume(t *testing.T) {
 	}{
 		"with the checkpoint": {"the later process continues the earlier one's work", func(*platforms.Job) {}, true},
 		secretLost:            {"without the secret, the upload starts again", func(j *platforms.Job) { j.Secret = "" }, false},
-		"without anything":    {"so can everything", func(j *platforms.Job) { j.Checkpoint, j.Secret = "", "" }, false},
+		"without anything":    {"without both, the upload starts again", func(j *platforms.Job) { j.Checkpoint, j.Secret = "", "" }, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -165,9 +165,9 @@ func TestPrepare(t *testing.T) {
 		"created":           {"a finished container can be published", "", inTurn(answers{made, containerState("FINISHED")}), container, "", []string{create, status}},
 		"account lost":      {"a token that no longer reaches the account needs a user", "", problem(400, 100, 33, false), "", platforms.ClassReconnect, []string{create}},
 		"failed once":       {"another container may do", "", inTurn(answers{made, containerState("ERROR"), made, containerState("FINISHED")}), container, "", []string{create, status, create, status}},
-		"failed twice":      {"not for ever", "", inTurn(answers{made, containerState("ERROR"), made, containerState("ERROR")}), "", platforms.ClassPermanent, []string{create, status, create, status}},
+		"failed twice":      {"a second container fails as well", "", inTurn(answers{made, containerState("ERROR"), made, containerState("ERROR")}), "", platforms.ClassPermanent, []string{create, status, create, status}},
 		"not fetched":       {"the problem is temporary, but may last", "", problem(400, 9004, 2207052, false), "", platforms.ClassTransient, []string{create, create, create}},
-		"video not fetched": {"so it may where Threads fetches later", "", inTurn(answers{made, says(200, `{"id":"`+container+`","status":"ERROR","error_message":"FAILED_DOWNLOADING_VIDEO"}`), made, containerState("FINISHED")}), container, "", []string{create, status, create, status}},
+		"video not fetched": {"Threads may fetch a video later", "", inTurn(answers{made, says(200, `{"id":"`+container+`","status":"ERROR","error_message":"FAILED_DOWNLOADING_VIDEO"}`), made, containerState("FINISHED")}), container, "", []string{create, status, create, status}},
 		"refused":           {"the content is at fault", "", problem(400, 100, 0, false), "", platforms.ClassPermanent, []string{create}},
 		"limited":           {"a limit passes", "", problem(403, 4, 0, true), "", platforms.ClassRateLimited, []string{create}},
 	}

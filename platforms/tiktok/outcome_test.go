@@ -299,6 +299,6 @@ func TestLongList(t *testing.T) {
 	}
 	job.Content.Text, job.SearchFrom = "another", noon
 	if found, err = b.tiktok.Lookup(t.Context(), job); err != nil || found.Matches != pageSize+3 {
-		t.Errorf("found %+v, %v; several fit", found, err)
+		t.Errorf("found %+v, %v; several posts match", found, err)
 	}
 }

@@ -114,7 +114,7 @@ func TestUploadResumes(t *testing.T) {
 			"", platforms.ClassUnknown,
 		},
 		"odd id":        {"an invalid id starts over", "part:5/6:4", &uploads{}, anew, "7", ""},
-		"odd number":    {"as does one without a number", "part:5:x", &uploads{}, anew, "7", ""},
+		"odd number":    {"a part without a number starts over", "part:5:x", &uploads{}, anew, "7", ""},
 		"absurd number": {"an impossible number starts a new upload", "part:5:-4", &uploads{}, anew, "7", ""},
 	}
 	for name, tc := range tests {
@@ -243,7 +243,7 @@ func TestStateOfUploadedVideo(t *testing.T) {
 		"refused":    {"X has dropped the file", says(400, `{"title":"Invalid Request","type":"https://api.x.com/2/problems/invalid-request"}`), again, ""},
 		"not found":  {"the same, in the format of a lookup", says(404, `{"title":"Not Found Error","type":"https://api.x.com/2/problems/resource-not-found","status":404}`), again, ""},
 		"failed":     {"X could not process it", says(200, `{"data":{"id":"6","processing_info":{"state":"failed"}}}`), again, ""},
-		"limited":    {"too many calls do not become fewer by uploads", says(429, `{"title":"Too Many Requests"}`, "X-Rate-Limit-Remaining", "0"), asked, platforms.ClassRateLimited},
+		"limited":    {"another upload would not end the limit", says(429, `{"title":"Too Many Requests"}`, "X-Rate-Limit-Remaining", "0"), asked, platforms.ClassRateLimited},
 		"outage":     {"an outage is not evidence about the file", says(503, ``), asked, platforms.ClassTransient},
 		"dead token": {"an expired token is not evidence", says(401, `{"title":"Unauthorized","type":"about:blank"}`), asked, platforms.ClassRefresh},
 		"no money":   {"used-up credits are not evidence", says(402, `{"title":"CreditsDepleted"}`), asked, platforms.ClassQuota},
@@ -293,7 +293,7 @@ func TestFinalizeIsTrusted(t *testing.T) {
 		class             platforms.Class
 	}{
 		"ready":      {"without processing_info the media is ready", `{"data":{"id":"7","media_key":"13_7"}}`, false, ""},
-		"processed":  {"X is queried with it", `{"data":{"id":"7","processing_info":{"state":"pending","check_after_secs":1}}}`, true, platforms.ClassUnknown},
+		"processed":  {"processing_info requires a lookup", `{"data":{"id":"7","processing_info":{"state":"pending","check_after_secs":1}}}`, true, platforms.ClassUnknown},
 		"unreadable": {"a truncated response is not evidence", `{"data":{"id":"7"`, true, platforms.ClassUnknown},
 	}
 	for name, tc := range tests {

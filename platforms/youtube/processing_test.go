@@ -53,7 +53,7 @@ func TestSettle(t *testing.T) {
 		"processed":            {"the video is public", shown(videoID), platforms.Posted, ""},
 		"no details":           {"YouTube deletes the details of finished processing", shows(videoID, processed, terminated), platforms.Posted, ""},
 		"uploaded":             {"a video in processing is not public", shows(videoID, uploaded, atWork), platforms.Accepted, ""},
-		"one of two":           {"a first resolution is not all of it", shows(videoID, processed, atWork), platforms.Accepted, ""},
+		"one of two":           {"only the first resolution is processed", shows(videoID, processed, atWork), platforms.Accepted, ""},
 		"no status":            {"a missing status is not final", shows(videoID, `"a":"b"`, ""), platforms.Accepted, ""},
 		"unknown word":         {"an undocumented status is not final", shows(videoID, `"uploadStatus":"pondering"`, succeeded), platforms.Accepted, ""},
 		"not shown":            {"a video may be missing for a while", none, platforms.Accepted, ""},
@@ -176,8 +176,8 @@ func TestLostResponse(t *testing.T) {
 	}{
 		"processed":   {"the video is public", shown(videoID), platforms.LookupResult{Matches: 1, ExternalID: videoID, Certain: true}},
 		"processing":  {"the next lookup uses its id", shows(videoID, uploaded, atWork), platforms.LookupResult{OperationID: videoID}},
-		"not shown":   {"also if it is not shown yet", none, platforms.LookupResult{OperationID: videoID}},
-		"outage":      {"and if no status can be read: the id is stored first", fails(503, "backendError"), platforms.LookupResult{OperationID: videoID}},
+		"not shown":   {"a video that is not listed yet", none, platforms.LookupResult{OperationID: videoID}},
+		"outage":      {"the id is stored before any status is read", fails(503, "backendError"), platforms.LookupResult{OperationID: videoID}},
 		"token ended": {"the id is stored even with an expired token", fails(401, "authError"), platforms.LookupResult{OperationID: videoID}},
 	}
 	for name, tc := range tests {

@@ -33,12 +33,12 @@ func TestPublish(t *testing.T) {
 		"no id":       {"a success without an id may be one", []http.HandlerFunc{says(200, `{}`)}, platforms.Unknown, platforms.ClassUnknown},
 		"odd id":      {"an invalid id is not used", []http.HandlerFunc{says(200, `{"id":"a/../b"}`)}, platforms.Unknown, platforms.ClassUnknown},
 		"lacks parts": {"YouTube reports that the video is incomplete", []http.HandlerFunc{goOn(3)}, platforms.Refused, platforms.ClassTransient},
-		"lacks all":   {"also when it has lost everything", []http.HandlerFunc{goOn(0)}, platforms.Refused, platforms.ClassTransient},
+		"lacks all":   {"YouTube reports that it has none of the bytes", []http.HandlerFunc{goOn(0)}, platforms.Refused, platforms.ClassTransient},
 		"has all":     {"a video that is complete may become visible yet", []http.HandlerFunc{goOn(size)}, platforms.Unknown, platforms.ClassUnknown},
 		"redirect":    {"a redirect is not YouTube's response", []http.HandlerFunc{says(308, "", "Location", "/")}, platforms.Unknown, platforms.ClassUnknown},
 		"gone":        {"a deleted session does not accept bytes", []http.HandlerFunc{fails(410, "gone")}, platforms.Refused, platforms.ClassTransient},
 		"404":         {"a 404 without Google's format may come from a proxy", []http.HandlerFunc{says(404, "not found")}, platforms.Unknown, platforms.ClassUnknown},
-		"403":         {"so may a 403", []http.HandlerFunc{says(403, "no")}, platforms.Unknown, platforms.ClassUnknown},
+		"403":         {"a 403 without Google's format may come from a proxy", []http.HandlerFunc{says(403, "no")}, platforms.Unknown, platforms.ClassUnknown},
 		"outage":      {"an outage may follow a successful call", []http.HandlerFunc{fails(500, "backendError")}, platforms.Unknown, platforms.ClassUnknown},
 		"odd outage":  {"an outage is not a rejection, whatever the status", []http.HandlerFunc{fails(400, "backendError")}, platforms.Unknown, platforms.ClassUnknown},
 		"lost":        {"a lost response is not evidence", []http.HandlerFunc{hangUp}, platforms.Unknown, platforms.ClassUnknown},
@@ -115,7 +115,7 @@ func TestNotes(t *testing.T) {
 		answers []http.HandlerFunc
 		want    []string
 	}{
-		"as asked":    {"there is no note", true, []http.HandlerFunc{says(200, published), shown(videoID), says(200, set)}, nil},
+		"as asked":    {"no message is reported", true, []http.HandlerFunc{says(200, published), shown(videoID), says(200, set)}, nil},
 		"no picture":  {"without a picture, no thumbnail is set", false, []http.HandlerFunc{says(200, published), shown(videoID)}, nil},
 		"private":     {"a video that is not public is not as requested", false, []http.HandlerFunc{says(200, published), shows(videoID, `"uploadStatus":"processed","privacyStatus":"private"`, succeeded)}, []string{"private instead of public"}},
 		"retried":     {"an outage is temporary", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(503, "backendError"), says(200, set)}, nil},

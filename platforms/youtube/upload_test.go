@@ -363,7 +363,7 @@ func TestProjectQuota(t *testing.T) {
 		"403":    {"the same with the status of older quotas", 403, day, day, true},
 		"entry":  {"only the entry contains the reason", 429, day, "", true},
 		"whole":  {"only the enclosing error contains the reason", 429, "", day, true},
-		"minute": {"what counts by the minute is a rate limit", 429, minute, minute, false},
+		"minute": {"a limit per minute is a rate limit", 429, minute, minute, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -56,7 +56,7 @@ func TestError(t *testing.T) {
 		"duplicate":             {"the same content twice in a row", 400, says(506, 1455006, false), KindDuplicate, true},
 		"against the rules":     {"the content is refused, under the code of a permission", 400, says(200, 1346003, false), KindContent, true},
 		"unknown error":         {"code 1 may follow a successful call", 400, says(1, 0, false), KindUnavailable, false},
-		"service down":          {"so may code 2", 500, says(2, 0, false), KindUnavailable, false},
+		"service down":          {"code 2 may follow a successful call", 500, says(2, 0, false), KindUnavailable, false},
 		"transient":             {"the graph's own flag is used", 400, says(100, 0, true), KindUnavailable, false},
 		"invalid":               {"a permanent rejection", 400, says(100, 0, false), KindOther, true},
 		"missing object":        {"404 is also an error of the Graph API", 404, says(100, 33, false), KindOther, true},
@@ -90,14 +90,14 @@ func TestRetryAt(t *testing.T) {
 		"longest":          {"every limit must have passed", `{"1":[{"estimated_time_to_regain_access":3},{"estimated_time_to_regain_access":7}],"2":[{"estimated_time_to_regain_access":5}]}`, KindLimit, 7 * time.Minute},
 		"zero":             {"no time is named", `{"1":[{"estimated_time_to_regain_access":0}]}`, KindLimit, limitPause},
 		"silent":           {"calling while limited prolongs it", ``, KindLimit, limitPause},
-		"absurd":           {"a week is not believed", `{"1":[{"estimated_time_to_regain_access":10080}]}`, KindLimit, limitPause},
+		"absurd":           {"a wait of a week is ignored", `{"1":[{"estimated_time_to_regain_access":10080}]}`, KindLimit, limitPause},
 		"nonsense":         {"an unreadable time is ignored", `{"1":{"estimated_time_to_regain_access":3},"2":[7]}`, KindLimit, limitPause},
 		"blocked":          {"a block lasts", ``, KindBlocked, blockPause},
 		"quota":            {"a quota lasts", ``, KindQuota, blockPause},
 		"blocked, shorter": {"the block does not depend on limits", `{"1":[{"estimated_time_to_regain_access":3}]}`, KindBlocked, blockPause},
 		"blocked, longer":  {"unless they last longer", `{"1":[{"estimated_time_to_regain_access":90}]}`, KindBlocked, 90 * time.Minute},
 		"app blocked":      {"a block of the app lasts for the usual pause", ``, KindApp, blockPause},
-		"refused":          {"what does not pass has no time", `{"1":[{"estimated_time_to_regain_access":3}]}`, KindOther, 0},
+		"refused":          {"a permanent error has no end", `{"1":[{"estimated_time_to_regain_access":3}]}`, KindOther, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -93,8 +93,8 @@ func TestDoubleCheckOfTheUnread(t *testing.T) {
 		"first":         {"there was no other call", []http.HandlerFunc{refused}, 0, platforms.Refused},
 		"again":         {"all other calls were rejected", []http.HandlerFunc{refused, refused}, 0, platforms.Refused},
 		"after a loss":  {"an earlier call may have published it", []http.HandlerFunc{lost, refused}, 0, platforms.Unknown},
-		"after both":    {"also if another was refused meanwhile", []http.HandlerFunc{lost, refused, refused}, 0, platforms.Unknown},
-		"another order": {"or before", []http.HandlerFunc{refused, lost, refused}, 0, platforms.Unknown},
+		"after both":    {"another call was refused after it", []http.HandlerFunc{lost, refused, refused}, 0, platforms.Unknown},
+		"another order": {"another call was refused before it", []http.HandlerFunc{refused, lost, refused}, 0, platforms.Unknown},
 		"long ago":      {"other posts may use an old container", []http.HandlerFunc{refused}, newFor, platforms.Unknown},
 	}
 	for name, tc := range tests {

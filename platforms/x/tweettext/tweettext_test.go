@@ -164,7 +164,7 @@ func TestEncodable(t *testing.T) {
 		{"63 characters of ASCII", strings.Repeat("a", 63), false, true},
 		{"64 do not fit", strings.Repeat("a", 64), false, false},
 		{"the prefix, 55 letters, the delimiter and three digits", strings.Repeat("a", 55) + "ü", false, true},
-		{"a letter more", strings.Repeat("a", 56) + "ü", false, false},
+		{"one letter too many", strings.Repeat("a", 56) + "ü", false, false},
 		{"more characters than any encoding may have", strings.Repeat("ü", 60), false, false},
 		{"labels between IDNA's other full stops are encoded separately", strings.Repeat("日", 5) + "。" + strings.Repeat("本", 5), false, true},
 		{"the sum must fit too", strings.Repeat("a", 31) + "．" + strings.Repeat("b", 32), false, false},
