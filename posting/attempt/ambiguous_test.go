@@ -270,7 +270,7 @@ func TestAcceptedLate(t *testing.T) {
 		want         error
 	}{
 		{"a user was asked", "the platform can look up the operation id", closed(v1alpha1.OnUnknownFail), taken, nil},
-		{"to be retried", "it must not be: the platform works on it", closed(v1alpha1.OnUnknownRetry), taken, nil},
+		{"to be retried", "the platform is processing it, so it must not be retried", closed(v1alpha1.OnUnknownRetry), taken, nil},
 		{"without an operation id", "there is no new information", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted}, ErrSuperseded},
 		{"with an operation id that is too long", "it cannot be stored", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted, OperationID: strings.Repeat("p", 257)}, ErrSuperseded},
 		{"already looked up by that id", "it has been reopened before", func(t *testing.T) *v1alpha1.TargetStatus {

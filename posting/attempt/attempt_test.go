@@ -124,7 +124,7 @@ func TestOpen(t *testing.T) {
 			}
 			a := tt.target.Attempt
 			if tt.target.Blocked != nil || tt.target.NextTryAt != nil {
-				t.Errorf("it still waits: %+v", tt.target)
+				t.Errorf("the target still waits: %+v", tt.target)
 			}
 			if a.ContentHash != "hash" || a.Checkpoint != "prepared" {
 				t.Errorf("attempt %+v, want the claimed content", a)

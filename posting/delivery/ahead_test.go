@@ -183,7 +183,7 @@ func TestDecideAhead(t *testing.T) {
 			s.scheduled(time.Second)
 			s.Preparation = aheadOf(PreparationRunning, nil)
 		}, []string{"write", "wait 1s in turn"}, nil},
-		"done": {"that is recorded", func(s *situation) {
+		"done": {"a finished preparation is recorded", func(s *situation) {
 			s.Preparation = aheadOf(PreparationReady, nil)
 		}, []string{"write", unhurried}, prepared(complete)},
 		"done and recorded": {"it is not written again", func(s *situation) {
@@ -226,7 +226,7 @@ func TestDecideAhead(t *testing.T) {
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { failed(p); earlier(p) })
 			s.Preparation = failedAhead(platforms.ClassTransient, nil)
 		}, []string{"write", "wait 5s"}, prepared(func(p *v1alpha1.Prepared) { failed(p); earlier(p) })},
-		"failed otherwise than before": {"that is news", func(s *situation) {
+		"failed otherwise than before": {"a different failure is reported", func(s *situation) {
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { p.Problem = "too slow" })
 			s.Preparation = failedAhead(platforms.ClassTransient, nil)
 		}, []string{"report 0 ahead", "write", "wait 5s"}, prepared(failed)},
@@ -267,7 +267,7 @@ func TestDecideAhead(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 			if got := f.Post.Status.Targets[0].Prepared; !v1alpha1.SemanticEqual(got, tt.prepared) {
-				t.Errorf("%s: recorded is %+v, want %+v", tt.reason, got, tt.prepared)
+				t.Errorf("%s: recorded %+v, want %+v", tt.reason, got, tt.prepared)
 			}
 		})
 	}

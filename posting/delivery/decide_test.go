@@ -483,7 +483,7 @@ func TestDecide(t *testing.T) {
 			s.turnedAway()
 			s.conn.Status.LastHandledProbe = "a1"
 		}, []string{"claim [0]", "wait 1m0s"}},
-		"the connection was checked for another call": {"that does not concern this call", func(s *situation) {
+		"the connection was checked for another call": {"the check concerned another call", func(s *situation) {
 			s.turnedAway()
 			s.conn.Status.LastHandledProbe = "a0"
 		}, []string{"wait 1m0s for inputs"}},

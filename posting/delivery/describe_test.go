@@ -106,7 +106,7 @@ func TestDescribeTarget(t *testing.T) {
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonConnectionNotReady, "the connection is disabled; enable it",
 		},
 		{
-			"to be retried with an unknown outcome", "as its owner allows", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomeUnknown), NextTryAt: later}),
+			"to be retried with an unknown outcome", "the post's owner allows a retry", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomeUnknown), NextTryAt: later}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, "it is unknown whether the post was published; sending it again, as onUnknownOutcome asks",
 		},
 		{
@@ -422,7 +422,7 @@ func TestQuestions(t *testing.T) {
 		post      *v1alpha1.Post
 		want      string
 	}{
-		{"a text", "where it was sent, and when", post(entry(nil)), head + commands("target 0 (x account 42, sent after 2026-12-01T09:00:00.000Z)")},
+		{"a text", "the command shows where and when it was sent", post(entry(nil)), head + commands("target 0 (x account 42, sent after 2026-12-01T09:00:00.000Z)")},
 		{"an unknown account", "an earlier version did not record it", post(entry(func(t *v1alpha1.TargetStatus) { t.Attempt.AccountID = "" })), head + commands("target 0 (x, sent after 2026-12-01T09:00:00.000Z)")},
 		{"a copy from a backup", "when it was sent is lost", post(entry(func(t *v1alpha1.TargetStatus) { t.Attempt = nil })), head + commands("target 0 (x)")},
 		{"a card", "the card that is looked up", tree(card), head + commands("target 0 (x account 42, card 2 of 3, sent after 2026-12-01T09:00:00.000Z)")},
@@ -509,7 +509,7 @@ func TestPublished(t *testing.T) {
 	}{
 		"posted":         {"all targets are published", post(posted, posted), "True Posted", func(ready string) string { return ready }},
 		"posted in part": {"one target failed", post(posted, long(20)), "False Refused", func(ready string) string { return ready }},
-		"short":          {"as much as is repeated", post(long(256)), "False Refused", func(ready string) string { return ready }},
+		"short":          {"the longest message that is repeated", post(long(256)), "False Refused", func(ready string) string { return ready }},
 		"long":           {"once is enough in one object", post(long(257)), "False Refused", func(string) string { return "the condition Ready says why" }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -219,7 +219,7 @@ func TestRecordProgress(t *testing.T) {
 		}
 		entered := target.Prepared != nil && target.Prepared.ContentHash == tt.hash && target.Prepared.Checkpoint == tt.checkpoint && target.Prepared.MadeAt.Time.Equal(t0)
 		if entered != tt.want {
-			t.Errorf("%s: recorded is %+v", tt.reason, target.Prepared)
+			t.Errorf("%s: recorded %+v", tt.reason, target.Prepared)
 		}
 	}
 }

@@ -373,7 +373,7 @@ func TestRollbackWithdrawn(t *testing.T) {
 			[]v1alpha1.TargetState{v1alpha1.TargetFailed},
 		},
 		"a user declares it published": {
-			"so it reads", func(s *situation) { s.putBack(nil) }, "0=posted:7",
+			"the declaration is recorded", func(s *situation) { s.putBack(nil) }, "0=posted:7",
 			v1alpha1.PhasePosted,
 			[]v1alpha1.TargetState{v1alpha1.TargetPosted},
 		},

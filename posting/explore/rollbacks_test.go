@@ -226,7 +226,7 @@ func TestRewindsMutations(t *testing.T) {
 		"the rollback is dated too late":                    {"posts that were not due by then need answers", "a scheduled post", livesBroken{lateNotice: true}},
 		"a false rollback is dated too late":                {"posts that were not due by then need answers", "a scheduled post, without a rollback", livesBroken{lateNotice: true}},
 		"an uncertain post leaves no record":                {"a user who deletes an uncertain post causes a second publication", "a recreated post", livesBroken{forgetsAsked: true}},
-		"a record replaces the one before":                  {"that of the snapshot's state has less", "a recreated post", livesBroken{replaces: true}},
+		"a record replaces the one before":                  {"the record of the snapshot's state has fewer publications", "a recreated post", livesBroken{replaces: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			states, broken := exploreLives(rewinds[tt.within], tt.broken)

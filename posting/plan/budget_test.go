@@ -86,7 +86,7 @@ func TestFileBytes(t *testing.T) {
 	}{
 		{"the announced size counts", v1alpha1.MediaSpec{MimeType: v1alpha1.MimeMP4, SizeBytes: 7}, 7},
 		{"a video may be as large as any", v1alpha1.MediaSpec{MimeType: v1alpha1.MimeMP4}, v1alpha1.MaxVideoBytes},
-		{"so may an image", v1alpha1.MediaSpec{MimeType: v1alpha1.MimeJPEG}, v1alpha1.MaxImageBytes},
+		{"an image may have the maximum size", v1alpha1.MediaSpec{MimeType: v1alpha1.MimeJPEG}, v1alpha1.MaxImageBytes},
 	} {
 		if got := FileBytes(&tc.media); got != tc.want {
 			t.Errorf("%s: got %d, want %d", tc.reason, got, tc.want)

@@ -76,7 +76,7 @@ func TestUsable(t *testing.T) {
 		"NoLimit":  {"the plan allows any number", []*v1alpha1.Connection{made("a", 0), made("b", 1)}, 0, nil},
 		"Enough":   {"exactly as many as allowed", []*v1alpha1.Connection{made("a", 0), made("b", 1)}, 2, nil},
 		"Youngest": {"the oldest are covered", []*v1alpha1.Connection{made("a", 3), made("b", 1), made("c", 2)}, 2, []string{"a"}},
-		"SameTime": {"of the same second, the first by name", []*v1alpha1.Connection{made("c", 1), made("a", 1), made("b", 1)}, 2, []string{"c"}},
+		"SameTime": {"of two of the same second, the first by name is covered", []*v1alpha1.Connection{made("c", 1), made("a", 1), made("b", 1)}, 2, []string{"c"}},
 		"Disabled": {"a disabled connection is not counted", []*v1alpha1.Connection{made("a", 0, disabled), made("b", 1), made("c", 2)}, 2, nil},
 		"Leaving":  {"a connection that is being deleted is not counted", []*v1alpha1.Connection{made("a", 0, leaving), made("b", 1), made("c", 2)}, 2, []string{"a"}},
 	} {

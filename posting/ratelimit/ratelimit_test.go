@@ -41,7 +41,7 @@ func TestApply(t *testing.T) {
 			false,
 		},
 		"account used up": {
-			"this account waits",
+			"the rate limit of this account is used up",
 			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("postsPerDay", 50, 3, nil)}},
 			[]platforms.RateLimit{{Name: "postsPerDay", Limit: 50, BlockedUntil: hour}},
 			v1alpha1.ConnectionStatus{RateLimits: []v1alpha1.RateLimit{limit("postsPerDay", 50, 0, nil)}, RateLimitedUntil: in(time.Hour)},

@@ -144,7 +144,7 @@ func TestAdopt(t *testing.T) {
 		{name: "partly", why: "each target is separate", was: post("a", "x1=posted", "threads=refused"), now: post("bb", "x1", "threads"), want: []string{"0 posted a-0"}},
 		{name: "in another order", why: "the account counts, not the index", was: post("a", "x1=posted", "threads=refused"), now: post("bb", "threads", "x1"), want: []string{"1 posted a-0"}},
 		{name: "by another connection", why: "the account counts, not the name", was: post("a", "x1=posted"), now: post("bb", "x1-too"), want: []string{"0 posted a-0"}},
-		{name: "the same id on another platform", why: "that is another account", was: post("a", "x1=posted"), now: post("bb", "threads"), want: []string{}},
+		{name: "the same id on another platform", why: "an id on another platform is another account", was: post("a", "x1=posted"), now: post("bb", "threads"), want: []string{}},
 		{name: "another account", why: "it is not published there", was: post("a", "x1=posted"), now: post("bb", "x2", "x1"), want: []string{"1 posted a-0"}},
 		{name: "two to one account", why: "their turn counts", was: post("a", "x1=failed", "x1=posted"), now: post("bb", "x1", "x1"), want: []string{"1 posted a-1"}},
 		{name: "one more to an account", why: "its turn is new", was: post("a", "x1=posted"), now: post("bb", "x1", "x1-too"), want: []string{"0 posted a-0"}},
@@ -566,8 +566,8 @@ func TestWanted(t *testing.T) {
 		change         func(*v1alpha1.Post)
 		wanted, copied bool
 	}{
-		{"applied", "it may have been there before", "x1", nil, true, false},
-		{"applied, looked up", "one lookup suffices", "x1", looked("a"), false, false},
+		{"applied", "the post may exist already", "x1", nil, true, false},
+		{"applied, looked up", "the post was looked up already", "x1", looked("a"), false, false},
 		{"restored with its status", "that was of another object", "x1", looked("z"), true, false},
 		{"applied with the label of the API", "anyone can set a label", "x1", func(p *v1alpha1.Post) { p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI} }, true, false},
 		{"armed", "it was looked up", "x1", armed("launch/a"), false, false},

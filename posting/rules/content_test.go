@@ -304,7 +304,7 @@ func TestContent(t *testing.T) {
 		{"blanks as a text", "the platform does not accept empty posts", v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: says("x", " \n")}, []string{"Invalid spec.targets[0].caption"}},
 		{"blanks as a text, draft", "texts are checked in drafts too", draft(v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: says("x", " \n")}), []string{"Invalid spec.targets[0].caption"}},
 		{"blanks next to images", "blanks count as no text", images(says("x", " \n"), "image"), nil},
-		{"many blanks next to a video", "they do not count either", video(says("x", strings.Repeat(" ", 11)), "video"), nil},
+		{"many blanks next to a video", "many blanks count as no text", video(says("x", strings.Repeat(" ", 11)), "video"), nil},
 		{"no caption next to images", "the contract requires at least one character", images(says("x", ""), "image"), []string{"Required spec.targets[0].caption"}},
 		{"a card of blanks", "the platform does not accept empty cards", tree(bare("x"), card("one"), card("\t")), []string{"Invalid spec.tree.cards[1].caption"}},
 		{"a card of blanks and media", "a card needs text or media", tree(bare("x"), card("one"), card("\t", "image")), nil},

@@ -53,16 +53,16 @@ func TestSize(t *testing.T) {
 		reason string
 	}{
 		{"three long captions", text(3, strings.Repeat("a", 65_536)), nil, "the maximum of a platform without a limit"},
-		{"four of them", text(4, strings.Repeat("a", 65_536)), []string{"spec.targets"}, "the text alone exceeds 256 KiB"},
+		{"four long captions", text(4, strings.Repeat("a", 65_536)), []string{"spec.targets"}, "the text alone exceeds 256 KiB"},
 		{"a long caption of angle brackets", text(1, strings.Repeat("<", 60_000)), []string{"spec.targets"}, "each is stored as six bytes"},
-		{"of ampersands", text(1, strings.Repeat("&", 60_000)), []string{"spec.targets"}, "as does this one"},
+		{"a long caption of ampersands", text(1, strings.Repeat("&", 60_000)), []string{"spec.targets"}, "each ampersand is stored as six bytes"},
 		{"a shorter one", text(1, strings.Repeat("<", 43_000)), nil, "258 KB are within 256 KiB"},
 		{"applied by kubectl", applied, []string{"spec.targets"}, "kubectl's annotation counts too"},
 		{"with labels", labelled, []string{"spec.targets"}, "labels have no separate limit"},
 		{"a hundred targets", text(100, strings.Repeat("a", 2_500)), nil, "2,500 characters for each of a hundred accounts"},
 		{"a hundred targets with longer texts", text(100, strings.Repeat("a", 2_700)), []string{"spec.targets"}, "270 KB exceed a post's limit"},
 		{"a great tree", tree(40, 100), nil, "4,000 records fit"},
-		{"a greater tree", tree(50, 100), []string{"spec.tree.cards"}, "what becomes of 5,000 cards does not fit"},
+		{"a greater tree", tree(50, 100), []string{"spec.tree.cards"}, "the records of 5,000 cards exceed the limit"},
 		{"the greatest tree", tree(100, 100), []string{"spec.tree.cards"}, "10,000 records do not fit"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

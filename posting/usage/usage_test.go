@@ -141,7 +141,7 @@ func TestReserve(t *testing.T) {
 				t.Errorf("%s: %d are used, want %d", tc.reason, used, tc.used)
 			}
 			if len(tc.refused) == 0 && (int(u.Status.Used) != tc.used || u.Status.Limit != 5) {
-				t.Errorf("%s: shown are %d of %d, want %d of 5", tc.reason, u.Status.Used, u.Status.Limit, tc.used)
+				t.Errorf("%s: status %d of %d, want %d of 5", tc.reason, u.Status.Used, u.Status.Limit, tc.used)
 			}
 			once := u.DeepCopy()
 			Reserve(u, Reservation{Post: "a", Request: tc.request, Uses: tc.uses}, 5, noon)
