@@ -243,7 +243,7 @@ func TestTikTokFilesThatFail(t *testing.T) {
 		{"a text called a video: the content decides", []byte(strings.Repeat("text ", 100)), "", "file_format_check_failed"},
 		{"more than the creator's ten minutes", film(720, 10*time.Minute+time.Second), "", "duration_check_failed"},
 		{"ten minutes", film(720, 10*time.Minute), "", ""},
-		{"less than 360 pixels", film(358, time.Minute), "", "picture_size_check_failed"},
+		{"fewer than 360 pixels", film(358, time.Minute), "", "picture_size_check_failed"},
 		{"more than 4096 pixels", film(4098, time.Minute), "", "picture_size_check_failed"},
 		{"a failure that the test requests", film(720, time.Minute), "frame_rate_check_failed", "frame_rate_check_failed"},
 	} {

@@ -153,7 +153,7 @@ func TestTimeline(t *testing.T) {
 		want       []string
 	}{
 		{"ten posts by default", "", newest[:10]},
-		{"as many as requested", "?max_results=5", newest[:5]},
+		{"max_results limits the posts", "?max_results=5", newest[:5]},
 		{"a hundred at most", "?max_results=100", newest},
 		{"posts after an ID, without it", "?since_id=" + newest[3], newest[:3]},
 		{"since an ID that is not the account's", "?since_id=1", newest[:10]},

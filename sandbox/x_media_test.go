@@ -280,7 +280,7 @@ func TestXInvalidFiles(t *testing.T) {
 		{"QuickTime called MP4: programs confuse the two", mp4, movie("qt  ", 640, 360, time.Second, 0), ""},
 		{"an image called a video: the content decides", mp4, xPicture(t, "png", 40, 40, 1), "image/png"},
 		{"a video without its header", mp4, film(640, 360, time.Second)[:20], "damaged"},
-		{"less than 32 pixels", mp4, film(31, 40, time.Second), "each side"},
+		{"fewer than 32 pixels", mp4, film(31, 40, time.Second), "each side"},
 		{"more than 1920 pixels", mp4, film(1921, 1080, time.Second), "each side"},
 		{"wider than 3:1", mp4, film(301, 100, time.Second), "aspect ratio"},
 		{"taller than 1:3", mp4, film(100, 301, time.Second), "aspect ratio"},
