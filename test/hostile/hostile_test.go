@@ -187,7 +187,7 @@ func sources(t *testing.T, _ *target) {
 		name, reason string
 		pause        time.Duration
 	}{
-		{"a byte now and then", "so that no read waits for long", 10 * time.Millisecond},
+		{"a byte now and then", "no single read waits for long", 10 * time.Millisecond},
 		{"silence after the header", "so that one read waits for ever", time.Hour},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
