@@ -382,7 +382,8 @@ func presumed(target *v1alpha1.PostTarget) v1alpha1.Platform {
 	}
 	for word := range strings.FieldsFuncSeq(target.ConnectionRef.Name, func(r rune) bool { return r == '-' || r == '.' }) {
 		switch platform := v1alpha1.Platform(word); platform {
-		case v1alpha1.PlatformYouTube, v1alpha1.PlatformTikTok, v1alpha1.PlatformInstagram, v1alpha1.PlatformThreads, v1alpha1.PlatformX, v1alpha1.PlatformFacebook:
+		case v1alpha1.PlatformYouTube, v1alpha1.PlatformTikTok, v1alpha1.PlatformInstagram, v1alpha1.PlatformThreads, v1alpha1.PlatformX,
+			v1alpha1.PlatformFacebook, v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon:
 			return platform
 		}
 	}
