@@ -30,11 +30,13 @@ func TestLaterPlatforms(t *testing.T) {
 		},
 		"one": {
 			"clients may pass it, and see which categories it takes",
-			[]v1alpha1.Platform{v1alpha1.PlatformBluesky}, "x facebook bluesky", "`bluesky`, `x`, `threads`, `facebook` |",
+			[]v1alpha1.Platform{v1alpha1.PlatformBluesky},
+			"x facebook bluesky", "`bluesky`, `x`, `threads`, `facebook` |",
 		},
 		"both": {
 			"one does not hide the other",
-			[]v1alpha1.Platform{v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon}, "x facebook mastodon bluesky", "`mastodon`, `bluesky`, `x`, `threads`, `facebook` |",
+			[]v1alpha1.Platform{v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon},
+			"x facebook mastodon bluesky", "`mastodon`, `bluesky`, `x`, `threads`, `facebook` |",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -40,7 +40,9 @@ func TestConnectByAppPassword(t *testing.T) {
 		says   []string
 	}{
 		"asks": {
-			"users create the password on the platform", url.Values{}, http.StatusOK,
+			"users create the password on the platform",
+			url.Values{},
+			http.StatusOK,
 			[]string{"Connect Bluesky", "https://bsky.example/settings", `type="password"`},
 		},
 		"asks again": {
@@ -48,7 +50,9 @@ func TestConnectByAppPassword(t *testing.T) {
 		},
 		"refused": {
 			"what was wrong is above the form, with the handle as typed",
-			url.Values{"name": {"acme.example"}, "password": {secret}}, http.StatusBadRequest, []string{"the password is wrong", `value="acme.example"`},
+			url.Values{"name": {"acme.example"}, "password": {secret}},
+			http.StatusBadRequest,
+			[]string{"the password is wrong", `value="acme.example"`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

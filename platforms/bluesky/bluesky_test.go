@@ -67,7 +67,8 @@ func TestRecordKey(t *testing.T) {
 		"earlier": {"keys are in the order of time", func(k *platforms.Key) { k.CreatedAt = k.CreatedAt.Add(-2 * time.Hour) }, false},
 	} {
 		other := hello.Key
-		if tc.change(&other); (recordKey(other) > key) != tc.after {
+		tc.change(&other)
+		if (recordKey(other) > key) != tc.after {
 			t.Errorf("%s: %s: %s and %s", name, tc.reason, recordKey(other), key)
 		}
 	}

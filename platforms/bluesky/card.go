@@ -52,8 +52,8 @@ const cardPrefix = "card:"
 const maxCheckpoint = 1024
 
 // checkpoint returns the checkpoint of a card. It leaves out what does not fit: characters that JSON escapes are longer.
-func (c card) checkpoint() string {
-	for _, fitting := range []card{c, {Title: c.Title, Thumb: c.Thumb}} {
+func (c *card) checkpoint() string {
+	for _, fitting := range []card{*c, {Title: c.Title, Thumb: c.Thumb}} {
 		data, err := json.Marshal(fitting)
 		if err == nil && c.Title != "" && len(cardPrefix)+len(data) <= maxCheckpoint {
 			return cardPrefix + string(data)
@@ -99,12 +99,12 @@ func (p *Platform) prepareCard(ctx context.Context, token platforms.Token, uri s
 	var c card
 	page, err := p.pages.Page(ctx, uri, "text/html", maxPage)
 	if err != nil || page.Type != "text/html" && page.Type != "application/xhtml+xml" {
-		return c.checkpoint(), nil
+		return c.checkpoint(), nil //nolint:nilerr // the post is published without a card, or without its picture
 	}
 	c, image := readMetadata(page.Body)
 	at, err := page.URL.Parse(image)
 	if c.Title == "" || image == "" || err != nil {
-		return c.checkpoint(), nil
+		return c.checkpoint(), nil //nolint:nilerr // the post is published without a card, or without its picture
 	}
 	picture, err := p.pages.Page(ctx, at.String(), "image/jpeg, image/png, image/webp", maxThumb)
 	if kind := http.DetectContentType(picture.Body); err == nil && picture.Whole && slices.Contains(thumbTypes(), kind) {

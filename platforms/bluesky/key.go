@@ -27,7 +27,7 @@ const (
 // which the post was created, so it is never in the future, and posts of different hours are in order. The rest is
 // derived from the key: two posts of one account within an hour have the same TID with a probability of 1 in 3.7·10¹².
 func recordKey(k platforms.Key) string {
-	spread := binary.BigEndian.Uint64(k.Sum[:8]) % uint64(keySpread.Microseconds())
+	spread := binary.BigEndian.Uint64(k.Sum[:8]) % uint64(keySpread.Microseconds()) //nolint:gosec // it is positive
 	at := uint64(max(k.CreatedAt.Truncate(keySpread).Add(-keySpread).UnixMicro(), 0)) + spread
 	tid := at<<clockBits | binary.BigEndian.Uint64(k.Sum[8:])&(1<<clockBits-1)
 	var out [keyLength]byte

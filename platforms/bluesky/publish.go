@@ -178,7 +178,7 @@ func (p *Platform) publishResult(resp *transport.Response, job *platforms.Job, k
 // which are read from the server, so that no state is needed besides the key of the previous card.
 func (p *Platform) replyTo(ctx context.Context, job *platforms.Job) (*reply, *platforms.Error) {
 	if job.Content.InReplyTo == "" {
-		return nil, nil //nolint:nilnil // not a reply
+		return nil, nil
 	}
 	parent, found, failure := p.record(ctx, job.Account, job.Content.InReplyTo)
 	if failure != nil {

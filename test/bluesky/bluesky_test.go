@@ -9,6 +9,7 @@ import (
 	"errors"
 	"image/color"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -188,6 +189,7 @@ func cut(t *testing.T, s *server, decide func(record string) fate) (address stri
 	to, err := url.Parse(s.URL)
 	must.Succeed(t, err)
 	forward := httputil.NewSingleHostReverseProxy(to)
+	forward.ErrorLog = log.New(io.Discard, "", 0) // killed managers break off their calls
 	hangUp := func(w http.ResponseWriter) {
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err == nil {

@@ -95,7 +95,7 @@ func startHerald(t *testing.T, server string) *herald {
 // kubectl applies manifests.
 func (h *herald) kubectl(t *testing.T, manifests string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), filepath.Join(envtest.Root(), "bin", "kubectl"), "--kubeconfig", h.kubeconfig, "apply", "-f", "-") //nolint:gosec // the test's own program
+	command := exec.CommandContext(t.Context(), filepath.Join(envtest.Root(), "bin", "kubectl"), "--kubeconfig", h.kubeconfig, "apply", "-f", "-")
 	command.Stdin = strings.NewReader(manifests)
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("kubectl apply: %v\n%s", err, output)
@@ -137,9 +137,9 @@ kind: Connection
 metadata: {namespace: %[1]s, name: sky}
 spec: {platform: bluesky, accountID: "%[4]s", credentialsSecretRef: {name: sky}}
 `, team, apitoken.Hash(team, "key", h.token), a.token(), a.DID))
-	h.await(t, "the account to be connected", func(ctx context.Context) (bool, error) {
+	h.await(t, "the account to be connected", func() (bool, error) {
 		var c v1alpha1.Connection
-		if err := h.env.Client.Get(ctx, keyOf("sky"), &c); err != nil {
+		if err := h.env.Client.Get(t.Context(), keyOf("sky"), &c); err != nil {
 			return false, err
 		}
 		for _, condition := range c.Status.Conditions {
@@ -149,18 +149,18 @@ spec: {platform: bluesky, accountID: "%[4]s", credentialsSecretRef: {name: sky}}
 		}
 		return false, fmt.Errorf("its conditions are %+v", c.Status.Conditions)
 	})
-	h.await(t, "the API to know the key", func(context.Context) (bool, error) {
+	h.await(t, "the API to know the key", func() (bool, error) {
 		status, body := h.call(t, http.MethodGet, "/api/v2/posts", "")
 		return status == http.StatusOK, fmt.Errorf("it answers %d %s", status, body)
 	})
 }
 
 // await waits until a condition holds. Its error is what it waits for.
-func (h *herald) await(t *testing.T, what string, done func(context.Context) (bool, error)) {
+func (h *herald) await(t *testing.T, what string, done func() (bool, error)) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), pollEvery, deliveredWithin, true, func(ctx context.Context) (bool, error) {
-		ok, err := done(ctx)
+	err := wait.PollUntilContextTimeout(t.Context(), pollEvery, deliveredWithin, true, func(context.Context) (bool, error) {
+		ok, err := done()
 		last = err
 		return ok, nil
 	})
@@ -201,7 +201,7 @@ func (h *herald) upload(t *testing.T, kind, name string, data []byte) string {
 		Data struct {
 			ID  string `json:"media_id"`
 			URL string `json:"upload_url"`
-		}
+		} `json:"data"`
 	}
 	if err := json.Unmarshal(answer, &made); err != nil || status != http.StatusCreated {
 		t.Fatalf("the upload is answered %d %s", status, answer)
@@ -216,7 +216,11 @@ func (h *herald) upload(t *testing.T, kind, name string, data []byte) string {
 func (h *herald) create(t *testing.T, post string) string {
 	t.Helper()
 	status, answer := h.call(t, http.MethodPost, "/api/v2/posts", post)
-	var made struct{ Data struct{ ID string } }
+	var made struct {
+		Data struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
 	if err := json.Unmarshal(answer, &made); err != nil || status != http.StatusCreated {
 		t.Fatalf("the post is answered %d %s", status, answer)
 	}
@@ -246,9 +250,9 @@ func (h *herald) signIn(t *testing.T) {
 func (h *herald) posted(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		h.await(t, "post "+name, func(ctx context.Context) (bool, error) {
+		h.await(t, "post "+name, func() (bool, error) {
 			var p v1alpha1.Post
-			if err := h.env.Client.Get(ctx, keyOf(name), &p); err != nil {
+			if err := h.env.Client.Get(t.Context(), keyOf(name), &p); err != nil {
 				return false, err
 			}
 			phase := posting.Of(&p).Phase()
@@ -309,8 +313,12 @@ spec:
 	h.signIn(t)
 	accounts := "/teams/" + team + "/connections"
 	h.web(t, accounts+"/connect", url.Values{"platform": {"bluesky"}, "name": {"@zoe.test"}, "password": {zoe.AppPassword}})
-	var connected struct{ Data []struct{ ID string } }
-	h.await(t, "the account that was connected on the web", func(context.Context) (bool, error) {
+	var connected struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	h.await(t, "the account that was connected on the web", func() (bool, error) {
 		status, answer := h.call(t, http.MethodGet, "/api/v2/connections?platform=bluesky", "")
 		err := json.Unmarshal(answer, &connected)
 		return err == nil && len(connected.Data) == 2 && bytes.Contains(answer, []byte("zoe.test")), fmt.Errorf("the connections are %d %s", status, answer)
@@ -323,7 +331,7 @@ spec:
 	}
 
 	h.posted(t, append(lost, "thread", video)...)
-	h.await(t, "the post from the web", func(context.Context) (bool, error) { return len(s.read(t, zoe)) == 1, nil })
+	h.await(t, "the post from the web", func() (bool, error) { return len(s.read(t, zoe)) == 1, nil })
 	if cuts.Load() != 2 {
 		t.Errorf("%d calls were cut off, want 2", cuts.Load())
 	}

@@ -4,7 +4,6 @@
 package bluesky
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -40,7 +39,7 @@ func TestKilledManagers(t *testing.T) {
 	t.Logf("-seed %d", *seed)
 	s := start(t, "bakery.test")
 	var mu sync.Mutex
-	random := rand.New(rand.NewPCG(*seed, 0)) //nolint:gosec // not for secrets
+	random := rand.New(rand.NewPCG(*seed, 0))
 	draw := func(n int) int {
 		mu.Lock()
 		defer mu.Unlock()
@@ -66,9 +65,9 @@ func TestKilledManagers(t *testing.T) {
 			h.restart()
 		}
 	}
-	h.await(t, "all posts", func(ctx context.Context) (bool, error) {
+	h.await(t, "all posts", func() (bool, error) {
 		var all v1alpha1.PostList
-		if err := h.env.Client.List(ctx, &all, client.InNamespace(team)); err != nil {
+		if err := h.env.Client.List(t.Context(), &all, client.InNamespace(team)); err != nil {
 			return false, err
 		}
 		posted := 0

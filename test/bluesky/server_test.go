@@ -53,7 +53,7 @@ func node(t *testing.T) string {
 // start starts a server with accounts. It ends with the test.
 func start(t *testing.T, handles ...string) *server {
 	t.Helper()
-	command := exec.Command(node(t), append([]string{"server.mjs", t.TempDir()}, handles...)...) //nolint:gosec,noctx // ends with its standard input
+	command := exec.Command(node(t), append([]string{"server.mjs", t.TempDir()}, handles...)...) //nolint:noctx // ends with its standard input
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	must.Succeed(t, err)
 	command.Stderr = log
@@ -86,40 +86,54 @@ func start(t *testing.T, handles ...string) *server {
 
 // post is a post as Bluesky's client reads it.
 type post struct {
-	URI, CID, Text string
+	URI  string `json:"uri"`
+	CID  string `json:"cid"`
+	Text string `json:"text"`
 	// Problem is what is wrong with the record according to its lexicon.
-	Problem string
-	Facets  []segment
-	Images  []file
-	Video   *file
-	Card    *card
-	Root    *ref
-	Parent  *ref
+	Problem string    `json:"problem"`
+	Facets  []segment `json:"facets"`
+	Images  []file    `json:"images"`
+	Video   *file     `json:"video"`
+	Card    *card     `json:"card"`
+	Root    *ref      `json:"root"`
+	Parent  *ref      `json:"parent"`
 }
 
 // segment is a part of the text that the client displays as a link.
-type segment struct{ Text, Link, Mention, Tag string }
+type segment struct {
+	Text    string `json:"text"`
+	Link    string `json:"link"`
+	Mention string `json:"mention"`
+	Tag     string `json:"tag"`
+}
 
 // file is a file of a post. Downloaded is the number of bytes that the server returned for it.
 type file struct {
-	MIME             string
-	Size, Downloaded int
-	Alt              string
-	Width, Height    int
+	MIME       string `json:"mime"`
+	Size       int    `json:"size"`
+	Downloaded int    `json:"downloaded"`
+	Alt        string `json:"alt"`
+	Width      int    `json:"width"`
+	Height     int    `json:"height"`
 }
 
 // card is a link card.
 type card struct {
-	URI, Title, Description string
-	Thumb                   *file
+	URI         string `json:"uri"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Thumb       *file  `json:"thumb"`
 }
 
-type ref struct{ URI, CID string }
+type ref struct {
+	URI string `json:"uri"`
+	CID string `json:"cid"`
+}
 
 // read returns the account's posts, oldest first.
 func (s *server) read(t *testing.T, a *account) []post {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), node(t), "read.mjs", s.URL, a.DID) //nolint:gosec // a server of this test
+	command := exec.CommandContext(t.Context(), node(t), "read.mjs", s.URL, a.DID)
 	var problems bytes.Buffer
 	command.Stderr = &problems
 	output, err := command.Output()
