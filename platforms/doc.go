@@ -13,8 +13,8 @@
 // certain outcome. A refusal requires the platform's own error body, because a bare 400 or 403 may come from a proxy in
 // front of the platform. A success with an unreadable id is Unknown. Reads that follow the call, such as for the
 // permalink, and later steps, such as setting a thumbnail, never change the outcome; Result.Note reports their problems
-// to users. Idempotency-Key headers are not used: net/http would repeat a call that has the header, so package transport
-// refuses it. A platform whose posts have an id of the client's choice derives it from Job.Key and declares
+// to users. An Idempotency-Key is set through client.Call, so that net/http does not repeat the call. Such a key prevents
+// a second post where a lookup misleads, but proves nothing by itself: servers forget it. A platform whose posts have an id of the client's choice derives it from Job.Key and declares
 // Capabilities.Idempotent: repeating its call is harmless, and one read of that id settles a lost response.
 //
 // A platform that processes the call asynchronously returns Accepted with Result.OperationID. If only the response

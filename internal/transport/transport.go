@@ -6,8 +6,8 @@
 //
 // It never repeats a call that may change something, and does not follow redirects or store cookies, because each of
 // these could make a call that publishes arrive twice. For the same reason it rejects requests with an Idempotency-Key
-// header: no platform honours one, and net/http takes it as permission to send a POST again when a reused connection
-// closes without a response, as it does with a GET.
+// header, which net/http takes as permission to send a POST again when a reused connection closes without a response,
+// as it does with a GET. A call to a platform that honours such a key names it in Call.IdempotencyKey.
 //
 // It uses only HTTP/1.1. With HTTP/2, all calls to a platform would share one connection, and losing it would leave all
 // of their outcomes unknown.
@@ -64,8 +64,8 @@ const (
 // ErrBodyTooLarge is the cause of an error when a response is longer than its call allows.
 var ErrBodyTooLarge = errors.New("the answer is larger than allowed")
 
-// ErrReplayable is the cause of an error when a request carries a header that makes net/http send it again by itself.
-var ErrReplayable = errors.New("a request must not carry an idempotency key: no platform honours it, and it would be sent again after a lost connection")
+// ErrReplayable is the cause of an error when net/http could send a request with an idempotency key again by itself.
+var ErrReplayable = errors.New("a request with this idempotency key would be sent again after a lost connection")
 
 // Options configures a Client.
 type Options struct {
@@ -139,6 +139,8 @@ type Call struct {
 	MaxBody int64
 	// Timeout limits the whole call. It defaults to DefaultTimeout.
 	Timeout time.Duration
+	// IdempotencyKey is sent in the header of that name; empty for no header. The request needs a body.
+	IdempotencyKey string
 	// Named means that the URL does not come from the configuration: only connections to public addresses are allowed,
 	// unless a proxy makes the connection.
 	Named bool
@@ -183,6 +185,9 @@ func (c *Client) Do(ctx context.Context, call Call, req *http.Request) (*Respons
 		if _, there := req.Header[key]; there {
 			return nil, &Error{Err: ErrReplayable}
 		}
+	}
+	if call.IdempotencyKey != "" && (req.Body == nil || req.Body == http.NoBody) {
+		return nil, &Error{Err: ErrReplayable}
 	}
 	if call.Timeout <= 0 {
 		call.Timeout = DefaultTimeout
@@ -231,6 +236,12 @@ func (c *Client) send(ctx context.Context, call Call, req *http.Request) (*Respo
 	req = req.Clone(ctx)
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", userAgent)
+	}
+	if call.IdempotencyKey != "" {
+		// net/http repeats a request with this header only if it can obtain the body again (documentation of
+		// http.Transport).
+		req.Header.Set("Idempotency-Key", call.IdempotencyKey)
+		req.GetBody = nil
 	}
 	way, err := c.clientFor(call, req)
 	if err != nil {

@@ -200,22 +200,42 @@ func TestDoRefusesIdempotencyKeys(t *testing.T) {
 	}
 }
 
+func TestIdempotencyKeyNeedsABody(t *testing.T) {
+	for name, body := range map[string]io.ReadCloser{"none": nil, "empty": http.NoBody} {
+		req := newRequest(t, http.MethodPost, "http://herald.invalid", "")
+		req.Body = body
+		if _, err := New(Options{}).Do(t.Context(), Call{IdempotencyKey: "1"}, req); !errors.Is(err, ErrReplayable) {
+			t.Errorf("%s: got %v, want ErrReplayable: net/http sends a request without a body again", name, err)
+		}
+	}
+}
+
 // A server may close an idle connection at any time. A call that then finds it closed must not be sent again if it may
-// have been read.
+// have been read, with or without an idempotency key.
 func TestDoSendsOnceOverAReusedConnection(t *testing.T) {
+	for name, call := range map[string]Call{"without a key": {}, "with a key": {IdempotencyKey: "1"}} {
+		t.Run(name, func(t *testing.T) { sendOverAReusedConnection(t, call) })
+	}
+}
+
+func sendOverAReusedConnection(t *testing.T, call Call) {
+	t.Helper()
 	var arrivals atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		drain(t, r)
+		if got := r.Header.Get("Idempotency-Key"); got != call.IdempotencyKey {
+			t.Errorf("the key arrived as %q", got)
+		}
 		if arrivals.Add(1) > 1 {
 			hangUp(w, r)
 		}
 	}))
 	defer server.Close()
 	client := New(Options{})
-	if _, err := client.Do(t.Context(), Call{}, newRequest(t, http.MethodPost, server.URL, "one")); err != nil {
+	if _, err := client.Do(t.Context(), call, newRequest(t, http.MethodPost, server.URL, "one")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := client.Do(t.Context(), Call{}, newRequest(t, http.MethodPost, server.URL, "two"))
+	_, err := client.Do(t.Context(), call, newRequest(t, http.MethodPost, server.URL, "two"))
 	if failure, ok := errors.AsType[*Error](err); !ok || !failure.Sent {
 		t.Errorf("got %v, want an *Error with Sent=true", err)
 	}

@@ -27,6 +27,8 @@ type Client struct {
 	Platform, Name string
 	// BaseURL is the host's address, without a trailing slash.
 	BaseURL string
+	// Public means that a user chose BaseURL: it is called only at public IP addresses.
+	Public bool
 	// Addresses decides which URLs from the platform's responses may be called.
 	Addresses AddressPolicy
 	Transport *transport.Client
@@ -49,6 +51,8 @@ type Call struct {
 	Header  http.Header
 	Body    Body
 	Timeout time.Duration
+	// IdempotencyKey is as in transport.Call.
+	IdempotencyKey string
 }
 
 // Body is a request body. The zero value sends none.
@@ -84,7 +88,7 @@ func (c *Client) Do(ctx context.Context, call Call) (*transport.Response, error)
 	if call.Body.err != nil {
 		return nil, &transport.Error{Err: call.Body.err}
 	}
-	where := resolvedAddress{address: c.BaseURL + call.Path}
+	where := resolvedAddress{address: c.BaseURL + call.Path, named: c.Public}
 	if call.URL != "" {
 		var err error
 		if where, err = c.Addresses.resolve(call.URL); err != nil {
@@ -115,7 +119,9 @@ func (c *Client) Do(ctx context.Context, call Call) (*transport.Response, error)
 	if call.Token != "" && call.URL == "" {
 		req.Header.Set("Authorization", "Bearer "+call.Token)
 	}
-	return c.Transport.Do(ctx, transport.Call{Platform: c.Platform, Action: call.Action, Timeout: call.Timeout, Named: where.named}, req)
+	return c.Transport.Do(ctx, transport.Call{
+		Platform: c.Platform, Action: call.Action, Timeout: call.Timeout, IdempotencyKey: call.IdempotencyKey, Named: where.named,
+	}, req)
 }
 
 // NotSent reports whether a call failed before any of it can have reached the platform.

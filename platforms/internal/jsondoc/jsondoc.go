@@ -33,6 +33,24 @@ func Decode[T any](body []byte) (T, bool) {
 	return v, true
 }
 
+// DecodeList decodes a body that consists of one JSON array of objects. For any other body it returns false. A field of
+// an unexpected type is left empty.
+func DecodeList[T any](body []byte) ([]T, bool) {
+	var items []Optional[T]
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if err := decoder.Decode(&items); err != nil || decoder.More() || items == nil {
+		return nil, false
+	}
+	list := make([]T, len(items))
+	for i, item := range items {
+		if !item.Present {
+			return nil, false
+		}
+		list[i] = item.Value
+	}
+	return list, true
+}
+
 // Text is a string, or the literal of a number: ids exceed the precision of a float. Any other value is decoded as "".
 type Text string
 
