@@ -22,6 +22,8 @@ type AccountInfo struct {
 	// TikTok holds the options of a TikTok account. It is nil on other platforms, or if TikTok did not return them. An
 	// inspection that returns options runs with every account check; one that returns only rate limits runs less often.
 	TikTok *v1alpha1.TikTokAccount
+	// Mastodon holds the limits of a Mastodon account's server. It is nil on other platforms, or if they are unknown.
+	Mastodon *v1alpha1.MastodonServer
 	// RateLimits are the account's limits and what remains of them.
 	RateLimits []RateLimit
 }

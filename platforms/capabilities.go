@@ -37,6 +37,9 @@ type Capabilities struct {
 	TitleLength  func(title string) int
 	TitleProblem func(title string) string
 
+	// ForAccount returns the rules for one account. It is nil on a platform where all accounts have the same rules.
+	ForAccount func(account *v1alpha1.ConnectionStatus) Capabilities
+
 	// Display is how the platform shows a caption.
 	Display Display
 
@@ -99,6 +102,8 @@ type Capabilities struct {
 type Hosts struct {
 	// Called are the hosts that Herald calls by default; the configuration may replace them.
 	Called []string
+	// Chosen reports whether users choose the hosts: Connection.spec.server.
+	Chosen bool
 	// Named are the hosts that the platform's responses may refer to, for example for uploads: names, or "*." and a
 	// suffix. Herald refuses to call any other host from a response unless it is configured.
 	Named []string
@@ -128,6 +133,14 @@ type ImageLimits struct {
 	MinAspect, MaxAspect float64
 	// OnePicture reports whether a JPEG may contain only one image.
 	OnePicture bool
+}
+
+// Of returns the rules for one account. A nil status is that of an account about which nothing is known.
+func (c Capabilities) Of(account *v1alpha1.ConnectionStatus) Capabilities {
+	if c.ForAccount == nil || account == nil {
+		return c
+	}
+	return c.ForAccount(account)
 }
 
 // CanDeliver reports whether the Publisher can deliver the category today.

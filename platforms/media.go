@@ -52,6 +52,8 @@ type File struct {
 	// AltText describes the image or video for people who cannot see it: at most v1alpha1.MaxAltText characters, or ""
 	// if there is no description. YouTube and TikTok do not accept one.
 	AltText string
+	// FocalPoint is the most important point, which platforms with cropped previews keep visible; nil if there is none.
+	FocalPoint *v1alpha1.FocalPoint
 	// ETag identifies the verified bytes.
 	ETag string
 	// Bytes reads the content.

@@ -104,6 +104,8 @@ type Token struct {
 	// App is the installation's client id if the token is known to belong to that app, and empty otherwise: users may
 	// supply tokens of any app. When the platform's responses mention "the app", they mean the token's app.
 	App string
+	// Server is the address of the account's server, from its Connection, on a platform whose users choose it.
+	Server string
 }
 
 // Identity is the account behind a token.
@@ -144,6 +146,8 @@ type Content struct {
 	Title string
 	// TikTok holds the options that only TikTok has.
 	TikTok v1alpha1.TikTokOptions
+	// Mastodon holds the options that only Mastodon has.
+	Mastodon v1alpha1.MastodonOptions
 }
 
 // Key identifies the content of a job. All calls that publish this content have the same key, in any attempt and any

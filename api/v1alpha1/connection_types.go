@@ -24,6 +24,10 @@ const (
 )
 
 // ConnectionSpec identifies the connected account.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.server) == (self.platform == 'mastodon')",message="a Mastodon connection, and no other, has a server",messageExpression="has(self.server) ? 'only a Mastodon connection has a server; leave it out' : 'a Mastodon connection needs its server, such as https://mastodon.example'",fieldPath=".server"
+// +kubebuilder:validation:XValidation:rule="!has(self.server) || self.accountID.endsWith('@' + self.server.substring(8))",message="the accountID of a Mastodon connection ends in @ and the host of its server, such as 109300000000000001@mastodon.example",fieldPath=".accountID"
+// +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(oldSelf.server) || self.server == oldSelf.server",message="a connection's server cannot be changed; create another Connection instead",fieldPath=".server"
 type ConnectionSpec struct {
 	// platform of the account. Immutable.
 	// +required
@@ -37,6 +41,13 @@ type ConnectionSpec struct {
 	// +kubebuilder:validation:Pattern=`^[!-~]+$`
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a connection's account cannot be changed; create another Connection instead"
 	AccountID string `json:"accountID"`
+
+	// server is the https address of the account's server, on platforms whose users choose one: "https://mastodon.example". Only Mastodon
+	// connections have it, and require it. accountID then ends in "@" and the server's host. Immutable.
+	// +optional
+	// +kubebuilder:validation:MaxLength=261
+	// +kubebuilder:validation:Pattern=`^https://[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+(:[0-9]{1,5})?$`
+	Server string `json:"server,omitempty"`
 
 	// credentialsSecretRef names the Secret in this namespace that holds accessToken, refreshToken, expiresAt, refreshExpiresAt and scopes.
 	// Herald only reads it, and stores renewed tokens in another Secret (status.workingSecret).
@@ -127,6 +138,10 @@ type ConnectionStatus struct {
 	// tiktok holds the account's options on TikTok; absent on other platforms.
 	// +optional
 	TikTok *TikTokAccount `json:"tiktok,omitempty"`
+
+	// mastodon holds the limits of the account's Mastodon server; absent on other platforms.
+	// +optional
+	Mastodon *MastodonServer `json:"mastodon,omitempty"`
 
 	// workingSecret names Herald's Secret with the account's tokens, copied from credentialsSecretRef and renewed since. Connections to the
 	// same account share it. If it is deleted, Herald copies the tokens from credentialsSecretRef again.
@@ -221,6 +236,34 @@ type TikTokAccount struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
 	MaxVideoPostDurationSeconds int32 `json:"maxVideoPostDurationSeconds,omitempty"`
+}
+
+// MastodonServer holds the limits of an account's server, as of the latest probe. A missing value is Mastodon's default.
+type MastodonServer struct {
+	// maxCharacters is the maximum length of a post.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxCharacters int32 `json:"maxCharacters,omitempty"`
+
+	// charactersPerURL is the length that each address in a post counts.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	CharactersPerURL int32 `json:"charactersPerURL,omitempty"`
+
+	// maxMedia is the maximum number of images in a post.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxMedia int32 `json:"maxMedia,omitempty"`
+
+	// maxImageBytes is the maximum size of an image.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxImageBytes int64 `json:"maxImageBytes,omitempty"`
+
+	// maxVideoBytes is the maximum size of a video.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxVideoBytes int64 `json:"maxVideoBytes,omitempty"`
 }
 
 // Connection is a social account that a team may publish to.

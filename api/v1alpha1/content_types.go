@@ -17,15 +17,34 @@ type MediaReference struct {
 	Name string `json:"name"`
 
 	// altText describes the image or video for people who cannot see it, in at most 1,000 characters. Defaults to the Media's altText. It is
-	// sent to X and Threads with images and videos, and to Instagram and Facebook with images. YouTube and TikTok do not accept one.
+	// sent to X, Threads and Mastodon with images and videos, and to Instagram and Facebook with images. YouTube and TikTok do not accept one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1000
 	AltText string `json:"altText,omitempty"`
+
+	// focalPoint is the point of the image or video that cropped previews keep visible. Only Mastodon accepts one.
+	// +optional
+	FocalPoint *FocalPoint `json:"focalPoint,omitempty"`
+}
+
+// FocalPoint is a point of an image, in percent of the way from its center to its edges.
+type FocalPoint struct {
+	// x is the horizontal position: -100 is the left edge, 0 the center, and 100 the right edge.
+	// +required
+	// +kubebuilder:validation:Minimum=-100
+	// +kubebuilder:validation:Maximum=100
+	X int32 `json:"x"`
+
+	// y is the vertical position: -100 is the bottom edge, 0 the center, and 100 the top edge.
+	// +required
+	// +kubebuilder:validation:Minimum=-100
+	// +kubebuilder:validation:Maximum=100
+	Y int32 `json:"y"`
 }
 
 // ImageContent is the content of a post of category image.
 type ImageContent struct {
-	// mediaRefs name the images' Media, in display order. The strictest target limits their number: 4 on x, 10 on instagram and facebook,
+	// mediaRefs name the images' Media, in display order. The strictest target limits their number: 4 on x, 4 on mastodon unless its server permits more, 10 on instagram and facebook,
 	// 20 on threads, 35 on tiktok. A Media may be listed more than once.
 	// +required
 	// +listType=atomic
@@ -128,4 +147,43 @@ type TikTokOptions struct {
 	// isAIGenerated shows the label for AI-generated content.
 	// +optional
 	IsAIGenerated bool `json:"isAIGenerated,omitempty"`
+}
+
+// MastodonVisibility is the audience of a Mastodon post.
+// +kubebuilder:validation:Enum=public;unlisted;private;direct
+type MastodonVisibility string
+
+// The visibilities, in Mastodon's spelling.
+const (
+	// MastodonPublic posts are visible to everyone.
+	MastodonPublic MastodonVisibility = "public"
+	// MastodonUnlisted posts are visible to everyone, but not in public timelines.
+	MastodonUnlisted MastodonVisibility = "unlisted"
+	// MastodonPrivate posts are visible to followers.
+	MastodonPrivate MastodonVisibility = "private"
+	// MastodonDirect posts are visible to the accounts that they mention.
+	MastodonDirect MastodonVisibility = "direct"
+)
+
+// MastodonOptions holds the Mastodon options. In a tree they apply to every card.
+type MastodonOptions struct {
+	// contentWarning is shown instead of the post until the reader opens it. It counts towards the length of the post, and marks its media
+	// as sensitive. Mastodon shows it as the text of a post that has none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=500
+	ContentWarning string `json:"contentWarning,omitempty"`
+
+	// sensitive hides the media until the reader opens them. Defaults to the account's preference.
+	// +optional
+	Sensitive bool `json:"sensitive,omitempty"`
+
+	// visibility is the audience of the post. Defaults to the account's preference.
+	// +optional
+	Visibility MastodonVisibility `json:"visibility,omitempty"`
+
+	// language is the language of the post, as a code of ISO 639, such as "en". Defaults to the account's preference.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:Pattern=`^[a-z]{2,3}(-[A-Za-z0-9]{2,8})?$`
+	Language string `json:"language,omitempty"`
 }

@@ -115,6 +115,10 @@ type PostTarget struct {
 	// tiktok holds the TikTok options. It has no effect on other platforms.
 	// +optional
 	TikTok *TikTokOptions `json:"tiktok,omitempty"`
+
+	// mastodon holds the Mastodon options. It has no effect on other platforms.
+	// +optional
+	Mastodon *MastodonOptions `json:"mastodon,omitempty"`
 }
 
 // Post is one piece of content published to one or more accounts.

@@ -126,6 +126,7 @@ func (s *Service) measure(check *Check, spec *v1alpha1.PostSpec, find func(strin
 		var t TargetCheck
 		if connection := find(target.ConnectionRef.Name); connection != nil {
 			limits, _ := s.Capabilities(connection.Spec.Platform)
+			limits = limits.Of(&connection.Status)
 			t.Platform = connection.Spec.Platform
 			t.Caption = captionLength(posting.TextToSend(target.Caption, besideFiles), &limits)
 			t.Title = titleLength(target.YouTube, &limits)

@@ -22,7 +22,7 @@ func FuzzDecode(f *testing.F) {
 			v1alpha1.CredentialsAccessToken: []byte(access), v1alpha1.CredentialsRefreshToken: []byte(refresh), v1alpha1.CredentialsExpiresAt: []byte(expires),
 		}}
 		secret.Annotations = map[string]string{ClaimAnnotation: claim, RenewedAnnotation: renewed}
-		found, err := decode(secret, v1alpha1.PlatformX, nil)
+		found, err := decode(secret, &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX}}, nil)
 		if err != nil {
 			return
 		}

@@ -69,7 +69,7 @@ func (s *Store) Find(ctx context.Context, conn *v1alpha1.Connection) (Found, err
 	if err := s.reader.Get(ctx, types.NamespacedName{Namespace: conn.Namespace, Name: name}, &input); err != nil {
 		return Found{}, fromAPI(err, name, "read")
 	}
-	found := Found{Input: s.inputOf(&input, conn.Spec.Platform)}
+	found := Found{Input: s.inputOf(&input, conn)}
 	err := s.reader.Get(ctx, types.NamespacedName{Namespace: conn.Namespace, Name: WorkingName(conn)}, &working)
 	if apierrors.IsNotFound(err) {
 		return found, nil
@@ -77,7 +77,7 @@ func (s *Store) Find(ctx context.Context, conn *v1alpha1.Connection) (Found, err
 	if err != nil {
 		return Found{}, fromAPI(err, WorkingName(conn), "read")
 	}
-	read, err := s.workingOf(&working, conn.Spec.Platform)
+	read, err := s.workingOf(&working, conn)
 	if err != nil {
 		return Found{}, err
 	}
@@ -87,7 +87,7 @@ func (s *Store) Find(ctx context.Context, conn *v1alpha1.Connection) (Found, err
 	return found, nil
 }
 
-func (s *Store) workingOf(secret *corev1.Secret, platform v1alpha1.Platform) (Credentials, error) {
+func (s *Store) workingOf(secret *corev1.Secret, conn *v1alpha1.Connection) (Credentials, error) {
 	damaged := func(problem string) error {
 		return &Error{Reason: Invalid, Message: fmt.Sprintf(
 			"Secret %q, in which Herald keeps the account's tokens, %s; delete it, and Herald makes it again from the Connection's Secret", secret.Name, problem)}
@@ -98,7 +98,7 @@ func (s *Store) workingOf(secret *corev1.Secret, platform v1alpha1.Platform) (Cr
 	case secret.Immutable != nil && *secret.Immutable:
 		return Credentials{}, damaged("is immutable")
 	}
-	read, err := decode(secret, platform, s.apps)
+	read, err := decode(secret, conn, s.apps)
 	if err != nil {
 		return Credentials{}, damaged("is damaged")
 	}
@@ -150,7 +150,7 @@ func (s *Store) createWorking(ctx context.Context, conn *v1alpha1.Connection, se
 	} else if err != nil {
 		return Credentials{}, fromAPI(err, secret.Name, "create")
 	}
-	return s.workingOf(secret, conn.Spec.Platform)
+	return s.workingOf(secret, conn)
 }
 
 // Adopt replaces the tokens of a working copy with those of the input. The error has reason Conflict if the copy has
@@ -190,7 +190,7 @@ func (s *Store) rewrite(ctx context.Context, conn *v1alpha1.Connection, content 
 	if err != nil {
 		return Credentials{}, err
 	}
-	return s.workingOf(secret, conn.Spec.Platform)
+	return s.workingOf(secret, conn)
 }
 
 // MayClaim reports whether this process may start to renew a token: there is no claim, this process holds the claim, or
@@ -317,7 +317,7 @@ func (s *Store) Working(ctx context.Context, conn *v1alpha1.Connection) (Credent
 	if err := s.reader.Get(ctx, types.NamespacedName{Namespace: conn.Namespace, Name: WorkingName(conn)}, &secret); err != nil {
 		return Credentials{}, fromAPI(err, WorkingName(conn), "read")
 	}
-	return s.workingOf(&secret, conn.Spec.Platform)
+	return s.workingOf(&secret, conn)
 }
 
 // patch changes the given parts of a Connection's working copy. Other content, such as user annotations, is not

@@ -46,6 +46,8 @@ type Token struct {
 	// App is the client id of the installation's app if the token is known to belong to it, and empty otherwise: users
 	// may supply tokens of any app. Platform responses about "the app" concern this one.
 	App string
+	// Server is the address of the account's server, from its Connection, on a platform whose users choose it.
+	Server string
 }
 
 // Fingerprint returns a hash of the access and refresh tokens, which identifies them without revealing them.
@@ -75,15 +77,16 @@ func (c Credentials) Lifetime() time.Duration {
 	return c.Token.ExpiresAt.Sub(c.RenewedAt)
 }
 
-// decode parses the Secret of an account on the given platform. It trims white space around the values, because a
+// decode parses the Secret of a Connection's account. It trims white space around the values, because a
 // Secret made from a file ends in a newline.
-func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps Apps) (Credentials, error) {
+func decode(secret *corev1.Secret, conn *v1alpha1.Connection, apps Apps) (Credentials, error) {
 	value := func(key string) string { return strings.TrimSpace(string(secret.Data[key])) }
 	c := Credentials{
 		Token: Token{
 			Access:  value(v1alpha1.CredentialsAccessToken),
 			Refresh: value(v1alpha1.CredentialsRefreshToken),
 			Scopes:  value(v1alpha1.CredentialsScopes),
+			Server:  conn.Spec.Server,
 		},
 		Version: secret.ResourceVersion,
 	}
@@ -102,7 +105,7 @@ func decode(secret *corev1.Secret, platform v1alpha1.Platform, apps Apps) (Crede
 	if c.Token.RefreshExpiresAt, err = decodeTime(secret, v1alpha1.CredentialsRefreshExpiresAt); err != nil {
 		return Credentials{}, err
 	}
-	c.Token.App = apps.Identify(platform, secret.Annotations[AppMarkAnnotation], c.Token.Access, c.Token.Refresh)
+	c.Token.App = apps.Identify(conn.Spec.Platform, secret.Annotations[AppMarkAnnotation], c.Token.Access, c.Token.Refresh)
 	c.ClaimedBy, c.ClaimedAt = parseClaim(secret.Annotations[ClaimAnnotation])
 	if at, err := time.Parse(time.RFC3339, secret.Annotations[RenewedAnnotation]); err == nil {
 		c.RenewedAt = at.UTC()

@@ -69,6 +69,7 @@ type spoolToken struct {
 	RefreshExpiresAt time.Time `json:"refreshExpiresAt,omitzero"`
 	Scopes           string    `json:"scopes,omitempty"`
 	App              string    `json:"app,omitempty"`
+	Server           string    `json:"server,omitempty"`
 }
 
 var errNotSealed = errors.New("it was changed, or sealed with another key")

@@ -113,7 +113,7 @@ type Input struct {
 	claimedAt, renewedAt time.Time
 }
 
-func (s *Store) inputOf(secret *corev1.Secret, platform v1alpha1.Platform) Input {
+func (s *Store) inputOf(secret *corev1.Secret, conn *v1alpha1.Connection) Input {
 	in := Input{Secret: secret.Name, Version: secret.ResourceVersion, Hash: hashOf(secret), Freshness: New}
 	if owner := metav1.GetControllerOfNoCopy(secret); owner != nil {
 		in.Controller = owner.UID
@@ -123,7 +123,7 @@ func (s *Store) inputOf(secret *corev1.Secret, platform v1alpha1.Platform) Input
 			"Secret %q is Herald's own; set spec.credentialsSecretRef to the Secret that you created", secret.Name)}
 		return in
 	}
-	found, err := decode(secret, platform, s.apps)
+	found, err := decode(secret, conn, s.apps)
 	if err != nil {
 		in.Err = err
 		return in

@@ -56,7 +56,7 @@ func (s *Suite) testAltText(t *testing.T) {
 		for _, category := range s.AltTexts {
 			f, _, preparer := s.preparer(t)
 			job := f.post(t, category, "look at this")
-			job.Content.Media[0].AltText = longest + "é"
+			job.Content.Media[0].AltText = strings.Repeat("é", max(s.MaxAltText, v1alpha1.MaxAltText)+1)
 			checkpoint, err := preparer.Prepare(t.Context(), job)
 			if recorder.ClassOf(err) != platforms.ClassPermanent || len(f.published(t)) > 0 {
 				t.Errorf("%s: got %q, %v; what the platform refuses is not sent again unchanged", category, checkpoint, err)

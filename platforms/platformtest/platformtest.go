@@ -77,6 +77,8 @@ type Suite struct {
 	// call that sets it, or empty if it is set by the call that uploads the file.
 	AltTexts    []v1alpha1.Category
 	AltTextCall string
+	// MaxAltText is the longest alt text that the platform accepts, in characters. It defaults to v1alpha1.MaxAltText.
+	MaxAltText int
 	// Refusals are responses that the platform may send for a published post, by name, in addition to those that every
 	// suite tests.
 	Refusals map[string]Answer

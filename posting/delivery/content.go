@@ -28,6 +28,9 @@ func Content(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) 
 	if to.TikTok != nil {
 		c.TikTok = *to.TikTok
 	}
+	if to.Mastodon != nil {
+		c.Mastodon = *to.Mastodon
+	}
 	for _, ref := range Files(post, target) {
 		c.Media = append(c.Media, file(ref, media[ref.Name]))
 	}
@@ -58,6 +61,7 @@ func file(ref v1alpha1.MediaReference, m *v1alpha1.Media) platforms.File {
 		f = platforms.FileOf(m)
 	}
 	f.AltText = posting.TextToSend(cmp.Or(ref.AltText, f.AltText), true)
+	f.FocalPoint = ref.FocalPoint
 	return f
 }
 
@@ -118,6 +122,10 @@ func ContentHash(post *v1alpha1.Post, target int, conn *v1alpha1.Connection, med
 			parts = append(parts, f.Name, string(f.MIMEType), strconv.FormatInt(f.Size, 10), f.ETag)
 		}
 		parts = append(parts, altTexts(c.Media)...)
+		parts = append(parts, focalPoints(c.Media)...)
+	}
+	if c.Mastodon != (v1alpha1.MastodonOptions{}) {
+		parts = append(parts, fmt.Sprintf("mastodon: %+v", c.Mastodon))
 	}
 	return attempt.ContentHash(string(conn.UID), conn.Spec.AccountID, parts...)
 }
@@ -134,6 +142,20 @@ func altTexts(files []platforms.File) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("alt texts: %q", texts)}
+}
+
+// focalPoints lists the files' focal points as one string, or returns nil if there are none, like altTexts.
+func focalPoints(files []platforms.File) []string {
+	points, found := make([]v1alpha1.FocalPoint, len(files)), false
+	for i := range files {
+		if point := files[i].FocalPoint; point != nil {
+			points[i], found = *point, true
+		}
+	}
+	if !found {
+		return nil
+	}
+	return []string{fmt.Sprintf("focal points: %v", points)}
 }
 
 // options lists TikTok's options as strings, including unset ones.

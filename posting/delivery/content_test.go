@@ -53,6 +53,11 @@ func picture() *v1alpha1.Media {
 	return m
 }
 
+func focused(file platforms.File) platforms.File {
+	file.FocalPoint = &v1alpha1.FocalPoint{X: 10}
+	return file
+}
+
 func TestContent(t *testing.T) {
 	file := platforms.File{Name: "launch.mp4", MIMEType: "video/mp4", Size: 7, Width: 8, Height: 9, Duration: 1500 * time.Millisecond, ETag: "e"}
 	options := v1alpha1.TikTokOptions{PrivacyLevel: "SELF_ONLY"}
@@ -84,6 +89,11 @@ func TestContent(t *testing.T) {
 		{"options of platforms", "only these platforms use them", video(func(s *v1alpha1.PostSpec) {
 			s.Targets[0].YouTube, s.Targets[0].TikTok = &v1alpha1.YouTubeOptions{Title: "Launch"}, &options
 		}), platforms.Content{Category: v1alpha1.CategoryVideo, Text: "hello", Title: "Launch", TikTok: options, Media: []platforms.File{file}}},
+		{"options of Mastodon", "the focal point belongs to the use of a file", video(func(s *v1alpha1.PostSpec) {
+			s.Targets[0].Mastodon, s.Video.MediaRef.FocalPoint = &v1alpha1.MastodonOptions{Language: "en"}, &v1alpha1.FocalPoint{X: 10}
+		}), platforms.Content{
+			Category: v1alpha1.CategoryVideo, Text: "hello", Mastodon: v1alpha1.MastodonOptions{Language: "en"}, Media: []platforms.File{focused(file)},
+		}},
 		{"the first card", "it is not a reply", cardsOf(0), platforms.Content{Category: v1alpha1.CategoryTree, Text: "one"}},
 		{"the second card", "it replies to the first, and has its own file", cardsOf(1), platforms.Content{Category: v1alpha1.CategoryTree, Text: "two", InReplyTo: "id1", Media: []platforms.File{file}}},
 		{"the third card", "it hangs from the second", cardsOf(2), platforms.Content{Category: v1alpha1.CategoryTree, Text: "three", InReplyTo: "id2"}},
@@ -192,7 +202,16 @@ func TestContentHash(t *testing.T) {
 		{name: "another alt text", post: video(func(s *v1alpha1.PostSpec) { s.Video.MediaRef.AltText = "a launch" })},
 		{name: "the alt text as the file's default", file: media(func(m *v1alpha1.Media) { m.Spec.AltText = "a rocket" }), as: "an alt text"},
 		{name: "an alt text of white space", post: video(func(s *v1alpha1.PostSpec) { s.Video.MediaRef.AltText = " \n" }), as: "a video"},
+		{name: "a focal point", post: video(func(s *v1alpha1.PostSpec) { s.Video.MediaRef.FocalPoint = &v1alpha1.FocalPoint{X: 10} })},
+		{name: "another focal point", post: video(func(s *v1alpha1.PostSpec) { s.Video.MediaRef.FocalPoint = &v1alpha1.FocalPoint{Y: 10} })},
+		{name: "a content warning", post: video(func(s *v1alpha1.PostSpec) { s.Targets[0].Mastodon = &v1alpha1.MastodonOptions{ContentWarning: "a"} })},
+		{name: "no options of Mastodon", post: video(func(s *v1alpha1.PostSpec) { s.Targets[0].Mastodon = &v1alpha1.MastodonOptions{} }), as: "a video"},
 		{name: "a text", post: post(v1alpha1.TargetStatus{})},
+		{name: "a text with a visibility", post: func() *v1alpha1.Post {
+			p := post(v1alpha1.TargetStatus{})
+			p.Spec.Targets[0].Mastodon = &v1alpha1.MastodonOptions{Visibility: v1alpha1.MastodonUnlisted}
+			return p
+		}()},
 		{name: "a text with a title, which its category lacks", post: func() *v1alpha1.Post {
 			p := post(v1alpha1.TargetStatus{})
 			p.Spec.Targets[0].YouTube = &v1alpha1.YouTubeOptions{Title: "Launch"}

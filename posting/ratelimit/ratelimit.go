@@ -74,6 +74,9 @@ func ApplyAccountInfo(status *v1alpha1.ConnectionStatus, found platforms.Account
 	if found.TikTok != nil {
 		status.TikTok = found.TikTok
 	}
+	if found.Mastodon != nil {
+		status.Mastodon = found.Mastodon
+	}
 	status.RateLimits = slices.DeleteFunc(status.RateLimits, func(l v1alpha1.RateLimit) bool { return l.Limit == 0 })
 	return Apply(status, found.RateLimits, now)
 }

@@ -99,14 +99,28 @@ func (v *validation) addDestination(conn *v1alpha1.Connection, limits platforms.
 	for i := range v.destinations {
 		if known := &v.destinations[i]; known.name == conn.Spec.Platform {
 			known.limits.Videos.MaxDuration = least(known.limits.Videos.MaxDuration, limits.Videos.MaxDuration)
+			known.limits = strictest(known.limits, limits)
 			return
 		}
 	}
 	v.destinations = append(v.destinations, destination{conn.Spec.Platform, limits})
 }
 
+// strictest returns limits with the lower of the values that differ between accounts of one platform.
+func strictest(limits, other platforms.Capabilities) platforms.Capabilities {
+	if other.MaxCaption < limits.MaxCaption {
+		limits.MaxCaption, limits.CaptionLength = other.MaxCaption, other.CaptionLength
+	}
+	limits.MaxImages = least(limits.MaxImages, other.MaxImages)
+	limits.MaxVideoBytes = least(limits.MaxVideoBytes, other.MaxVideoBytes)
+	card, beside := &limits.Card, other.Card
+	card.MaxItems, card.MaxVideos = least(card.MaxItems, beside.MaxItems), least(card.MaxVideos, beside.MaxVideos)
+	card.MaxImageBytes, card.MaxVideoBytes = least(card.MaxImageBytes, beside.MaxImageBytes), least(card.MaxVideoBytes, beside.MaxVideoBytes)
+	return limits
+}
+
 // least returns the lower of two limits. Zero means no limit.
-func least(a, b time.Duration) time.Duration {
+func least[T int | int64 | time.Duration](a, b T) T {
 	if a == 0 || b == 0 {
 		return max(a, b)
 	}

@@ -88,6 +88,51 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestLimitsOfAnAccount tests that an account's own limits replace its platform's, and that several accounts of a platform
+// have the strictest of theirs.
+func TestLimitsOfAnAccount(t *testing.T) {
+	env := env()
+	env.Connection = func(name string) *v1alpha1.Connection {
+		characters := map[string]int32{"five": 5, "twenty": 20}[name]
+		return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX}, Status: v1alpha1.ConnectionStatus{Mastodon: &v1alpha1.MastodonServer{MaxCharacters: characters}}}
+	}
+	env.Capabilities = func(v1alpha1.Platform) (platforms.Capabilities, bool) {
+		rules := platforms.Capabilities{Categories: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree}, MaxCaption: 10, CaptionUnit: "characters", CaptionLength: utf8.RuneCountInString}
+		rules.ForAccount = func(account *v1alpha1.ConnectionStatus) platforms.Capabilities {
+			own := rules
+			own.MaxCaption = int(account.Mastodon.MaxCharacters)
+			return own
+		}
+		return rules, true
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		accounts []string
+		text     string
+		tree     bool
+		valid    bool
+	}{
+		"within its own":     {"the account's server permits more than others", []string{"twenty"}, "01234567890", false, true},
+		"beyond its own":     {"the account's server permits less", []string{"five"}, "012345", false, false},
+		"a tree within both": {"cards have no account of their own", []string{"twenty", "five"}, "01234", true, true},
+		"a tree beyond one":  {"every account receives each card", []string{"twenty", "five"}, "012345", true, false},
+	} {
+		spec := v1alpha1.PostSpec{Category: v1alpha1.CategoryText}
+		for _, account := range tc.accounts {
+			spec.Targets = append(spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: account}, Caption: tc.text})
+		}
+		if tc.tree {
+			spec.Category, spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: tc.text}, {Caption: tc.text}}}
+			for i := range spec.Targets {
+				spec.Targets[i].Caption = ""
+			}
+		}
+		if errs := Validate(&v1alpha1.Post{Spec: spec}, env); (len(errs) == 0) != tc.valid {
+			t.Errorf("%s: %s: %v", name, tc.reason, errs)
+		}
+	}
+}
+
 func TestValidateTime(t *testing.T) {
 	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {

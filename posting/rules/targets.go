@@ -38,6 +38,7 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 		return append(errs, field.Invalid(ref, target.ConnectionRef.Name,
 			fmt.Sprintf("this installation cannot publish to %s", conn.Spec.Platform)))
 	}
+	limits = limits.Of(&conn.Status)
 	if !limits.Allows(category) {
 		// The contract's rule 1 rejects drafts only if they are trees.
 		if !v.post.Spec.Draft || category == v1alpha1.CategoryTree {

@@ -230,6 +230,9 @@ var _ = DescribeTable("a Connection status update",
 	Entry("a privacy level twice", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"SELF_ONLY", "SELF_ONLY"}}}, "Duplicate value"),
 	Entry("a privacy level without a name", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{""}}}, "privacyLevelOptions[0]"),
 	Entry("a video of less than no time", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{MaxVideoPostDurationSeconds: -1}}, "maxVideoPostDurationSeconds"),
+	Entry("the limits of a Mastodon server", v1alpha1.ConnectionStatus{Mastodon: &v1alpha1.MastodonServer{MaxCharacters: 5000, CharactersPerURL: 23, MaxMedia: 4}}, ""),
+	Entry("a server without limits", v1alpha1.ConnectionStatus{Mastodon: &v1alpha1.MastodonServer{}}, ""),
+	Entry("a post of less than nothing", v1alpha1.ConnectionStatus{Mastodon: &v1alpha1.MastodonServer{MaxCharacters: -1}}, "maxCharacters"),
 	Entry("a limit on calls", v1alpha1.ConnectionStatus{RateLimitedUntil: future}, ""),
 )
 

@@ -463,6 +463,19 @@ var _ = DescribeTable("the other kinds", others,
 	Entry("a connection whose account changes", connection(), func(o client.Object) { o.(*v1alpha1.Connection).Spec.AccountID = "2" }, "account cannot be changed"),
 	Entry("a connection whose platform changes", connection(), func(o client.Object) { o.(*v1alpha1.Connection).Spec.Platform = v1alpha1.PlatformThreads }, "platform cannot be changed"),
 	Entry("a connection with other credentials", connection(), func(o client.Object) { o.(*v1alpha1.Connection).Spec.CredentialsSecretRef.Name = "new" }, ""),
+	Entry("a connection to X with a server", onServer(v1alpha1.PlatformX, "https://x.com", "1@x.com"), nil, "only a Mastodon connection has a server"),
+	Entry("a connection to Mastodon", onServer(v1alpha1.PlatformMastodon, "https://mastodon.example", "1@mastodon.example"), nil, ""),
+	Entry("one at a port", onServer(v1alpha1.PlatformMastodon, "https://mastodon.example:8443", "1@mastodon.example:8443"), nil, ""),
+	Entry("one without a server", onServer(v1alpha1.PlatformMastodon, "", "1"), nil, "needs its server"),
+	Entry("one whose account is on another server", onServer(v1alpha1.PlatformMastodon, "https://mastodon.example", "1@other.example"), nil, "ends in @ and the host"),
+	Entry("one whose account has no server", onServer(v1alpha1.PlatformMastodon, "https://mastodon.example", "1"), nil, "ends in @ and the host"),
+	Entry("one without encryption", onServer(v1alpha1.PlatformMastodon, "http://mastodon.example", "1@mastodon.example"), nil, "spec.server"),
+	Entry("one with a path", onServer(v1alpha1.PlatformMastodon, "https://mastodon.example/a", "1@mastodon.example/a"), nil, "spec.server"),
+	Entry("one with a user", onServer(v1alpha1.PlatformMastodon, "https://a@mastodon.example", "1@a@mastodon.example"), nil, "spec.server"),
+	Entry("one with a name that only a cluster resolves", onServer(v1alpha1.PlatformMastodon, "https://kubernetes", "1@kubernetes"), nil, "spec.server"),
+	Entry("one whose server changes", onServer(v1alpha1.PlatformMastodon, "https://mastodon.example", "1@mastodon.example"), func(o client.Object) {
+		o.(*v1alpha1.Connection).Spec.Server = "https://other.example"
+	}, "server cannot be changed"),
 )
 
 // apiKey returns a key whose tokens were created elsewhere.
@@ -478,6 +491,12 @@ func team(namespace string, s v1alpha1.Subscription) *v1alpha1.Team {
 	m := meta()
 	m.Namespace = ""
 	return &v1alpha1.Team{ObjectMeta: m, Spec: v1alpha1.TeamSpec{Namespace: namespace, Subscription: s}}
+}
+
+func onServer(platform v1alpha1.Platform, server, account string) *v1alpha1.Connection {
+	c := connection()
+	c.Spec.Platform, c.Spec.Server, c.Spec.AccountID = platform, server, account
+	return c
 }
 
 func connection() *v1alpha1.Connection {
