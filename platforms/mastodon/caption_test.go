@@ -1,0 +1,63 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mastodon
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestLength(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, text string
+		want         int
+	}{
+		"letters":        {"each counts", "hello", 5},
+		"a family":       {"a grapheme cluster counts once", "👨‍👩‍👧🇮🇸é", 3},
+		"an address":     {"it counts as 23", "see https://mastodon.example/a/very/long/path/to/somewhere?with=query now", 31},
+		"a short one":    {"it counts as 23 as well", "http://a.de", 23},
+		"two":            {"each does", "https://a.de https://b.de", 47},
+		"full stop":      {"it does not belong to the address", "https://a.de.", 24},
+		"no scheme":      {"Mastodon does not link it", "mastodon.example", 16},
+		"no domain":      {"if Mastodon does not link it, its letters count", "http://a", 8},
+		"a long name":    {"if Mastodon links it, it counts as 23", "http://" + strings.Repeat("a", 40), 23},
+		"a number":       {"the same for IP addresses", "https://127.0.0.1/" + strings.Repeat("a", 40), 23},
+		"mention":        {"all of a local name counts", "@acme hi", 8},
+		"remote mention": {"its domain does not", "@acme@mastodon.example hi", 8},
+		"e-mail":         {"it is not a mention", "me@mastodon.example", 19},
+		"in a path":      {"it belongs to the address", "https://mastodon.example/@acme@other.example", 23},
+		"hashtag":        {"its sign counts", "#hello", 6},
+		"empty":          {"there is nothing to count", "", 0},
+	} {
+		if got := length(tc.text, 23); got != tc.want {
+			t.Errorf("%s: %s: %q has %d characters, want %d", name, tc.reason, tc.text, got, tc.want)
+		}
+	}
+}
+
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	const html = `<p>Fish &amp; &lt;chips&gt;<br />now</p><p><a href="https://a.de/b"><span class="invisible">https://</span><span class="">a.de/b</span></a></p>`
+	if got, want := plain(html), "Fish & <chips>\nnow\n\nhttps://a.de/b"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// FuzzLength checks that links lie within any text, and that every text but an empty one has a length.
+func FuzzLength(f *testing.F) {
+	for _, seed := range []string{"@a@b.c", "https://a.de/@b@c.d", "http://", "@@a", "#a@b.c https://é.de"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, at := range shownLinks(text) {
+			if at.Start < 0 || at.End > len(text) || at.Start >= at.End {
+				t.Errorf("%q has a link at %d to %d", text, at.Start, at.End)
+			}
+		}
+		if n := length(text, 23); n < 0 || text != "" && n == 0 {
+			t.Errorf("%q has %d characters", text, n)
+		}
+	})
+}
