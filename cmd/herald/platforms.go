@@ -21,6 +21,7 @@ import (
 	"github.com/herald-social/herald/platforms/bluesky"
 	"github.com/herald-social/herald/platforms/facebook"
 	"github.com/herald-social/herald/platforms/instagram"
+	"github.com/herald-social/herald/platforms/mastodon"
 	"github.com/herald-social/herald/platforms/threads"
 	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/platforms/x"
@@ -68,6 +69,9 @@ func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, s
 		shared := access(v1alpha1.PlatformBluesky, c)
 		shared.APIURL = cmp.Or(c.Server, shared.APIURL)
 		registry[v1alpha1.PlatformBluesky] = bluesky.New(bluesky.Config{Config: shared, Pages: fetch.New(fetch.Options{})}, client)
+	}
+	if c := config.Mastodon; c != nil {
+		registry[v1alpha1.PlatformMastodon] = mastodon.New(access(v1alpha1.PlatformMastodon, c), client)
 	}
 	if secrets != nil && secrets.err != nil {
 		return nil, secrets.err

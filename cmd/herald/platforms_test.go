@@ -49,7 +49,11 @@ func TestEgressTable(t *testing.T) {
 	var want []string
 	for _, name := range slices.Sorted(maps.Keys(registry)) {
 		hosts := registry[name].Capabilities().Hosts
-		want = append(want, "| "+name.Title()+" | "+code(hosts.Called)+" | "+code(hosts.Named)+" |")
+		called := code(hosts.Called)
+		if hosts.Chosen {
+			called = "the servers that Connections name"
+		}
+		want = append(want, "| "+name.Title()+" | "+called+" | "+code(hosts.Named)+" |")
 	}
 	if diff := cmp.Diff(want, strings.Split(rows, "\n")); diff != "" {
 		t.Errorf("the table in docs/network.md (-want +got):\n%s", diff)
@@ -76,12 +80,13 @@ func everyPlatform(secret string) *configv1alpha1.Platforms {
 		return &configv1alpha1.Platform{ClientID: "id", ClientSecretFile: secret}
 	}
 	return &configv1alpha1.Platforms{
-		Bluesky: section(), Facebook: section(), Instagram: section(), Threads: section(), TikTok: section(), X: section(), YouTube: section(),
+		Bluesky: section(), Facebook: section(), Instagram: section(), Mastodon: section(), Threads: section(), TikTok: section(), X: section(),
+		YouTube: section(),
 	}
 }
 
 func TestLoadPlatforms(t *testing.T) {
-	all := []v1alpha1.Platform{"bluesky", "facebook", "instagram", "threads", "tiktok", "x", "youtube"}
+	all := []v1alpha1.Platform{"bluesky", "facebook", "instagram", "mastodon", "threads", "tiktok", "x", "youtube"}
 	secret := filepath.Join(t.TempDir(), "secret")
 	must.Succeed(t, os.WriteFile(secret, []byte("s3cr3t\n"), 0o600))
 	reads := newSecrets
@@ -161,8 +166,8 @@ func TestConsentInTheSandbox(t *testing.T) {
 		return address
 	}
 	for name := range config.Sections() {
-		if name == string(v1alpha1.PlatformBluesky) {
-			continue // its accounts are connected by an app password
+		if name == string(v1alpha1.PlatformBluesky) || name == string(v1alpha1.PlatformMastodon) {
+			continue // their accounts are connected by Secrets that users create
 		}
 		if got, want := consent(v1alpha1.Platform(name)), outside+"/"+name+"/"; !strings.HasPrefix(got, want) {
 			t.Errorf("people are sent to %s, want %s", got, want)

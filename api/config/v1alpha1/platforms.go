@@ -11,6 +11,7 @@ type Platforms struct {
 	Bluesky   *Platform `json:"bluesky,omitempty"`
 	Facebook  *Platform `json:"facebook,omitempty"`
 	Instagram *Platform `json:"instagram,omitempty"`
+	Mastodon  *Platform `json:"mastodon,omitempty"`
 	Threads   *Platform `json:"threads,omitempty"`
 	TikTok    *Platform `json:"tiktok,omitempty"`
 	X         *Platform `json:"x,omitempty"`
@@ -22,8 +23,8 @@ type Platforms struct {
 // Sections returns a pointer to the field of each platform's section, by the platform's name.
 func (p *Platforms) Sections() map[string]**Platform {
 	return map[string]**Platform{
-		"bluesky": &p.Bluesky, "facebook": &p.Facebook, "instagram": &p.Instagram, "threads": &p.Threads, "tiktok": &p.TikTok, "x": &p.X,
-		"youtube": &p.YouTube,
+		"bluesky": &p.Bluesky, "facebook": &p.Facebook, "instagram": &p.Instagram, "mastodon": &p.Mastodon, "threads": &p.Threads,
+		"tiktok": &p.TikTok, "x": &p.X, "youtube": &p.YouTube,
 	}
 }
 
