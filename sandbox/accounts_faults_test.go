@@ -18,6 +18,7 @@ var tokenErrors = map[string]struct{ expired, revoked is }{
 	"facebook":  {graphSubcode(190, 463), graphSubcode(190, 460)},
 	"tiktok":    {tiktokError(401, "access_token_invalid"), tiktokError(401, "access_token_invalid")},
 	"youtube":   {youtubeError(401, "authError"), youtubeError(401, "authError")},
+	"mastodon":  {mastodonError(401, "The access token"), mastodonError(401, "The access token was revoked")},
 }
 
 // TestTokensOfEveryPlatform checks the errors for token faults, and for tokens that never worked.
@@ -53,6 +54,7 @@ func TestRateLimitsOfEveryPlatform(t *testing.T) {
 		"facebook":  {400, "error.code=32", usage(pageID, "pages")},          // the Page's limit
 		"tiktok":    {429, "error.code=rate_limit_exceeded", "Retry-After: "},
 		"youtube":   {403, "error.errors.0.reason=rateLimitExceeded", "Retry-After: "},
+		"mastodon":  {429, "error=Too many requests", "X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 2026-12-01T09:01:01.123000Z"},
 	} {
 		for i, tt := range identities {
 			if tt.platform == platform {
@@ -112,9 +114,13 @@ func TestStatusFaultsOfEveryPlatform(t *testing.T) {
 			400: "badRequest", 401: "authError", 403: "forbidden", 404: "notFound", 429: "rateLimitExceeded", 500: "backendError",
 			503: "backendError",
 		},
+		"mastodon": {
+			400: "Bad Request", 401: "The access token is invalid", 403: "This action is not allowed", 404: "Record not found", 429: "Too many requests",
+			500: "Internal Server Error", 503: "Service Unavailable",
+		},
 	}
 	for i, tt := range identities {
-		path := map[string]string{"x": "status=", "youtube": "error.errors.0.reason="}[tt.platform]
+		path := map[string]string{"x": "status=", "youtube": "error.errors.0.reason=", "mastodon": "error="}[tt.platform]
 		if path == "" {
 			path = "error.code="
 		}

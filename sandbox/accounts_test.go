@@ -25,6 +25,7 @@ var identities = []struct {
 	{"tiktok", "GET", "/tiktok/v2/user/info/?fields=open_id,avatar_url,display_name,username", "", "", "data.user.open_id"},
 	{"tiktok", "POST", "/tiktok/v2/post/publish/creator_info/query/", jsonUTF8, "{}", ""},
 	{"youtube", "GET", "/youtube/youtube/v3/channels?part=snippet,contentDetails&mine=true", "", "", "items.0.id"},
+	{"mastodon", "GET", "/mastodon/api/v1/accounts/verify_credentials", "", "", "id"},
 }
 
 // identify sends the i-th identity request with a token.

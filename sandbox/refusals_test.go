@@ -47,6 +47,10 @@ func visible() map[string]func(b *box) reply {
 			site := fileServer(b.t, map[string][]byte{"/a": film})
 			return b.pulledByTikTok("video/init/", `{`+directPost+`,"source_info":{"source":"PULL_FROM_URL","video_url":"`+site+`/a"}}`)
 		},
+		"mastodon status": func(b *box) reply { return b.toot("status=hello") },
+		"mastodon status with an image": func(b *box) reply {
+			return b.toot("status=hello&media_ids[]=" + b.mastodonImage())
+		},
 		"youtube last chunk": func(b *box) reply { return b.chunk(b.session(plainVideo, len(film)), film, 0, len(film)) },
 		"youtube whole video": func(b *box) reply {
 			contentType, body := related(b.t, plainVideo, "video/mp4", film)
@@ -84,6 +88,10 @@ func TestPublishesAndRefuses(t *testing.T) {
 		"youtube": {
 			"rate_limit": youtubeError(403, "rateLimitExceeded"), "spam": youtubeError(400, "uploadLimitExceeded"),
 			"permission": youtubeError(403, "forbidden"), "invalid": youtubeError(400, "badRequest"),
+		},
+		"mastodon": {
+			"rate_limit": mastodonError(429, "Too many requests"), "spam": mastodonError(403, "Your login is currently disabled"),
+			"permission": mastodonError(403, "outside the authorized scopes"), "invalid": mastodonError(422, "Validation failed"),
 		},
 	}
 	for call, publish := range visible() {

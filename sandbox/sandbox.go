@@ -18,6 +18,7 @@ import (
 	"github.com/herald-social/herald/sandbox/facebook"
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/instagram"
+	"github.com/herald-social/herald/sandbox/mastodon"
 	"github.com/herald-social/herald/sandbox/pages"
 	"github.com/herald-social/herald/sandbox/simulator"
 	"github.com/herald-social/herald/sandbox/state"
@@ -82,14 +83,14 @@ func (s *Server) newPlatforms() []platform {
 		SiteURL: s.site, APIURL: address, Lenient: s.lenient, PlainHosts: s.plain,
 	}
 	return []platform{
-		x.New(opts), threads.New(opts), instagram.New(opts), facebook.New(opts), tiktok.New(opts), youtube.New(opts),
+		x.New(opts), threads.New(opts), instagram.New(opts), facebook.New(opts), tiktok.New(opts), youtube.New(opts), mastodon.New(opts),
 	}
 }
 
 // profiles returns each platform's account profile, in the same order.
 func profiles() []simulator.Profile {
 	return []simulator.Profile{
-		x.Accounts(), threads.Accounts(), instagram.Accounts(), facebook.Accounts(), tiktok.Accounts(), youtube.Accounts(),
+		x.Accounts(), threads.Accounts(), instagram.Accounts(), facebook.Accounts(), tiktok.Accounts(), youtube.Accounts(), mastodon.Accounts(),
 	}
 }
 

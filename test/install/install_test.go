@@ -231,7 +231,7 @@ var _ = It("connects the sandbox's accounts", func() {
 	data := suite.Must(os.ReadFile(filepath.Join("..", "..", "charts", "herald", "files", "demo.yaml")))
 	text := string(data)
 	for _, account := range sandbox.DemoAccounts() {
-		Expect(text).To(ContainSubstring("  platform: " + account.Platform + "\n  accountID: \"" + account.ID + "\"\n"))
+		Expect(text).To(MatchRegexp("  platform: " + account.Platform + "\n  accountID: \"" + account.ID + "(@[a-z.]+)?\"\n"))
 		Expect(text).To(ContainSubstring("  accessToken: " + account.AccessToken + "\n"))
 		if account.RefreshToken != "" {
 			Expect(text).To(ContainSubstring("  refreshToken: " + account.RefreshToken + "\n"))

@@ -86,6 +86,9 @@ func firstConnect(ctx context.Context, c client.Client, connection *v1alpha1.Con
 	return CreateConnection(ctx, c, connection, platform, account)
 }
 
+// demoServer is the server of Mastodon accounts. The sandbox answers instead of it.
+const demoServer = "https://mastodon.example"
+
 // CreateConnection creates a named connection to an account, and the Secret with its tokens. It leaves existing objects
 // unchanged.
 func CreateConnection(ctx context.Context, c client.Client, connection *v1alpha1.Connection, platform v1alpha1.Platform, account Account) error {
@@ -93,6 +96,10 @@ func CreateConnection(ctx context.Context, c client.Client, connection *v1alpha1
 		Platform:             platform,
 		AccountID:            account.ID,
 		CredentialsSecretRef: v1alpha1.LocalReference{Name: connection.Name + "-credentials"},
+	}
+	if platform == v1alpha1.PlatformMastodon {
+		connection.Spec.Server = demoServer
+		connection.Spec.AccountID += "@" + strings.TrimPrefix(demoServer, "https://")
 	}
 	if err := createMissing(ctx, c, newCredentials(connection, account)); err != nil {
 		return err
