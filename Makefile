@@ -4,7 +4,7 @@
 # downloads are Go modules, pinned in go.mod and in the go.mod files of hack/; control plane programs, pinned in
 # hack/controlplane/checksums.txt; Debian packages for one container image, pinned in hack/image; and npm packages that check documents and
 # pages, act as clients for agents or are servers to test against, pinned in hack/openapi, hack/lighthouse, test/agents/foreign,
-# test/bluesky, test/counting, test/signatures and hack/make/browser.mk.
+# test/bluesky, test/counting, test/mastodon, test/signatures and hack/make/browser.mk.
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 SHELL := bash

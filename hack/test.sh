@@ -79,7 +79,7 @@ step 'programs that the tests start (make controlplane)' "$MAKE" controlplane
 # The crash matrix mostly waits, so it runs in one process beside all others; with more, the pages would be too slow for their time
 # limits. Linters and unit tests need all processors and can wait, so they have a lower priority.
 lane 'test-crash PROCS=1'
-lane test-integration test-monitoring test-browser test-agents test-upgrade test-counting test-signatures test-bluesky test-oddfiles test-hostile
+lane test-integration test-monitoring test-browser test-agents test-upgrade test-counting test-signatures test-bluesky test-mastodon test-oddfiles test-hostile
 step 'known vulnerabilities (make vuln)' "$MAKE" vuln
 step 'formatting and linters (make lint)' nice "$MAKE" lint
 step "unit tests (make test-unit${race:+ RACE=1})" nice "$MAKE" test-unit RACE=$race
@@ -92,6 +92,7 @@ step 'upgrade and rollback, short (make test-upgrade)' begun test-upgrade
 step 'counts of captions compared with others (make test-counting)' begun test-counting
 step 'signatures of notifications in JavaScript (make test-signatures)' begun test-signatures
 step 'Bluesky on its own server (make test-bluesky)' begun test-bluesky
+step 'clients of Mastodon (make test-mastodon)' begun test-mastodon
 step 'odd files to every platform, short (make test-oddfiles)' begun test-oddfiles
 step 'strangers at every door, short (make test-hostile)' begun test-hostile
 step 'crash matrix, short (make test-crash)' begun 'test-crash PROCS=1'

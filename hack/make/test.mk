@@ -123,6 +123,24 @@ test-bluesky: controlplane $(BIN)/kubectl ## Publish to Bluesky's own server, an
 	fi
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/bluesky -count=1 -v -timeout $(if $(LONG),60m,20m) $(if $(FOCUS),-run '$(FOCUS)') $(if $(LONG),-args -long)
 
+$(CURDIR)/test/mastodon/node_modules/.package-lock.json: test/mastodon/package-lock.json
+	@npm --prefix $(CURDIR)/test/mastodon ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
+.PHONY: test-mastodon
+test-mastodon: ## Have independent clients of Mastodon judge the sandbox's server, and read what Herald publishes (FOCUS= for a client)
+	@why=
+	if ! command -v node >/dev/null; then
+	  why="there is no Node.js in PATH"
+	elif ! problem=$$($(MAKE) $(CURDIR)/test/mastodon/node_modules/.package-lock.json 2>&1); then
+	  why="the clients cannot be fetched by npm: $${problem%%$$'\n'*}"
+	fi
+	if [ -n "$$why" ]; then
+	  $(call not_run,clients of Mastodon; $$why)
+	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
+	fi
+	go test ./test/mastodon -count=1 -timeout 10m $(if $(FOCUS),-run 'TestClients/$(FOCUS)')
+
 # Files whose encoders are missing are skipped, with a message each. `make test` reports the reason once.
 .PHONY: test-oddfiles
 test-oddfiles: controlplane ## Send 240 odd files through the whole stack to every platform, and decode what arrives (SHORT=1 for a part, FOCUS= by name)
