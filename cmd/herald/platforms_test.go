@@ -221,7 +221,7 @@ func TestPlatformsUseTheClock(t *testing.T) {
 // TestShutdownWaitsForCalls compares the manager's shutdown timeout with the longest time that a shutdown may take.
 func TestShutdownWaitsForCalls(t *testing.T) {
 	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil, clock.RealClock{})
-	if err != nil || len(registry) != 7 {
+	if err != nil || len(registry) != 8 {
 		t.Fatalf("got %d platforms, %v", len(registry), err)
 	}
 	c := configv1alpha1.DefaultManager()

@@ -8,6 +8,7 @@ package platformtest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -248,6 +249,7 @@ func (f *fixture) post(t *testing.T, category v1alpha1.Category, text string) pl
 	t.Helper()
 	job := platforms.Job{
 		Account: platforms.Account{ID: f.account.ID, Username: f.account.Username, Token: f.token()},
+		Key:     platforms.Key{CreatedAt: now(), Sum: [16]byte([]byte(rand.Text()))}, // each job is another post
 		Content: platforms.Content{Category: category, Text: text}, SearchFrom: now().Add(-2 * time.Second), StoreCheckpoint: f.saveCheckpoint,
 	}
 	switch category {
