@@ -20,7 +20,6 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/posting/notify"
 )
 
@@ -31,6 +30,8 @@ const (
 	saveIdle = 6 * time.Hour
 	// checkEvery is the pause between checks of the Secret, the team, and the deadlines of connections.
 	checkEvery = time.Minute
+	// checkMissing is the pause between checks of a new Notifier's Secret that does not exist.
+	checkMissing = 2 * time.Second
 	// errorPause is the pause after an error of the Kubernetes API.
 	errorPause = 5 * time.Second
 	// finalSave limits the last write at shutdown.
@@ -51,6 +52,8 @@ type worker struct {
 	mu       sync.Mutex
 	queue    *notify.Queue
 	notifier *v1alpha1.Notifier
+	// requests are the values of the annotation to resend that are not handled yet.
+	requests []string
 	// behind is true if the queue may lack events.
 	behind bool
 	// dirty is true if the status must be written.
@@ -75,6 +78,7 @@ func newWorker(r *Reconciler, f *feed, n *v1alpha1.Notifier) *worker {
 		queue: notify.NewQueue(n, r.Clock.Now()), notifier: n, behind: true,
 		deliveredAt: n.Status.LastDeliveredAt, handled: n.Status.LastHandledResend,
 	}
+	w.request(n)
 	if c := meta.FindStatusCondition(n.Status.Conditions, v1alpha1.ConditionFailing); c != nil {
 		w.failing, w.isSlow = strings.TrimPrefix(c.Message, failingMessage), true
 	}
@@ -97,6 +101,7 @@ func (w *worker) update(n *v1alpha1.Notifier) {
 	defer w.mu.Unlock()
 	n.Status = w.notifier.Status // only the worker writes it
 	w.notifier, w.checkedAt = n, time.Time{}
+	w.request(n)
 	w.signal()
 }
 
@@ -187,7 +192,9 @@ func (w *worker) step(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	now = w.reconciler.Clock.Now()
-	pause := checkEvery
+	w.mu.Lock()
+	pause := w.untilCheck(now)
+	w.mu.Unlock()
 	if until := w.savedAt.Add(saveEvery).Sub(now); w.isDirty() || now.Sub(w.through()) > saveIdle {
 		if until <= 0 {
 			return 0, w.save(ctx)
@@ -219,28 +226,19 @@ func (w *worker) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// resend handles a request to send a notification again.
-func (w *worker) resend() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	request := text.First(w.notifier.Annotations[v1alpha1.ResendAnnotation], maxRequest)
-	if request == "" || request == w.handled {
-		return
+// untilCheck returns the pause between two checks. The web application and the API create a Notifier before its Secret. The
+// caller holds mu.
+func (w *worker) untilCheck(now time.Time) time.Duration {
+	if w.state.Reason == v1alpha1.ReasonSecretNotFound && now.Sub(w.notifier.CreationTimestamp.Time) < checkEvery {
+		return checkMissing
 	}
-	id, _, _ := strings.Cut(request, " ")
-	if w.queue.Resend(id, w.reconciler.Clock.Now()) {
-		w.goneIn, w.checkedAt = 0, time.Time{}
-	}
-	w.handled, w.dirty = request, true
+	return checkEvery
 }
-
-// maxRequest limits status.lastHandledResend, in characters.
-const maxRequest = 256
 
 // check updates the Notifier's state, and offers events that depend on the time.
 func (w *worker) check(ctx context.Context, now time.Time) error {
 	w.mu.Lock()
-	due := now.Sub(w.checkedAt) >= checkEvery
+	due := now.Sub(w.checkedAt) >= w.untilCheck(now)
 	w.mu.Unlock()
 	if !due {
 		return nil
