@@ -137,16 +137,14 @@ func New(config Config) (*Server, error) {
 	}
 	keys := kube.NewAPIKeys(client, config.Namespaces, access.KeyIndexers(config.Namespaces), watchClock)
 	teams, connections := kube.NewTeams(client, watchClock), kube.NewConnections(client, config.Namespaces, watchClock)
-	s.informers = []informer{keys, teams, connections}
-	s.current = &current{clock: watchClock, watches: []watching{keys, teams}}
-	index, media := postindex.New(), kube.NewMedia(client)
+	s.informers, s.current = []informer{keys, teams, connections}, &current{clock: watchClock, watches: []watching{keys, teams}}
+	index, media, usages := postindex.New(), kube.NewMedia(client), quota.NewUsageStore(kube.NewUsages(client))
 	m := newMetrics(config.Registry, index.Len)
 	s.used = access.NewLastUsed(keys.Touch, config.Clock, config.Log)
-	events, err := kube.NewEvents(config.Kubernetes, config.UserAgent, config.Clock)
+	credentials, events, err := newWriters(&config)
 	if err != nil {
 		return nil, err
 	}
-	usages := quota.NewUsageStore(kube.NewUsages(client))
 	s.pending = kube.NewPendingMedia(client, config.Namespaces)
 	bridgeConfig := bridge.Config{
 		Key:          access.NewKeyCache(keys, config.Clock).Authenticate,
@@ -169,6 +167,8 @@ func New(config Config) (*Server, error) {
 		CountKeys:    keys.Count,
 		Keys:         keys,
 		Schedules:    kube.NewSchedules(client),
+		Notifiers:    kube.NewNotifiers(client),
+		Secrets:      credentials,
 		Subscribe:    s.subscribe,
 		Archive:      s.archive(index, teams.Owner),
 		Capabilities: config.Capabilities,
@@ -184,13 +184,23 @@ func New(config Config) (*Server, error) {
 	s.budgets.enqueueOnChange(keys, namespaceOf)
 	s.budgets.enqueueOnChange(teams, ownedBy)
 	bounds := limitsOf(&config)
-	if s.web, err = newWeb(&s.config, service, teams, connections, bounds); err != nil {
+	if s.web, err = newWeb(&s.config, service, teams, connections, credentials, bounds); err != nil {
 		return nil, err
 	}
 	if err := s.setHandlers(service, bounds, m); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// newWriters returns the clients that only write: Secrets of teams, and events.
+func newWriters(config *Config) (kube.Credentials, *kube.Events, error) {
+	credentials, err := kube.NewCredentials(config.Kubernetes, config.UserAgent)
+	if err != nil {
+		return credentials, nil, err
+	}
+	events, err := kube.NewEvents(config.Kubernetes, config.UserAgent, config.Clock)
+	return credentials, events, err
 }
 
 // summaries returns the index's summary function, which also passes each post to the service.

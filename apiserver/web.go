@@ -69,7 +69,7 @@ type web struct {
 }
 
 // newWeb returns the web application, or nil if it is disabled.
-func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connections *kube.Connections, limits rest.Limits) (*web, error) {
+func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connections *kube.Connections, credentials kube.Credentials, limits rest.Limits) (*web, error) {
 	if config.Web == nil {
 		return nil, nil //nolint:nilnil // nil disables the web application
 	}
@@ -78,10 +78,6 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 		return nil, err
 	}
 	reviews, err := kube.NewReviews(config.Kubernetes, config.UserAgent)
-	if err != nil {
-		return nil, err
-	}
-	credentials, err := kube.NewCredentials(config.Kubernetes, config.UserAgent)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,13 @@ const APIKeyTokenKey = "token"
 // DefaultTokenName is the token name of an APIKey without listed tokens.
 const DefaultTokenName = "token"
 
+// KeyPermission is what a key may do beyond reading the team's objects, and writing posts, schedules and files.
+// +kubebuilder:validation:Enum=notifiers
+type KeyPermission string
+
+// PermissionNotifiers allows creating, changing and deleting the team's Notifiers.
+const PermissionNotifiers KeyPermission = "notifiers"
+
 // APIKeySpec is the desired state of a key.
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.revoked) && oldSelf.revoked) || (has(self.revoked) && self.revoked)",message="a revoked key stays revoked; create a new APIKey instead"
 type APIKeySpec struct {
@@ -26,6 +33,13 @@ type APIKeySpec struct {
 	// revoked invalidates the key and all its tokens immediately. It cannot be undone.
 	// +optional
 	Revoked bool `json:"revoked,omitempty"`
+
+	// permissions are what the key may do beyond reading the team's objects, and writing posts, schedules and files: "notifiers" allows
+	// creating, changing and deleting Notifiers, which send the team's data to others.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	Permissions []KeyPermission `json:"permissions,omitempty"`
 
 	// tokens are the key's valid tokens. If empty, the key has one token named "token", which the manager creates. To rotate a token
 	// without downtime, add a second one, distribute it to the clients, and remove the first, which becomes invalid immediately. Token

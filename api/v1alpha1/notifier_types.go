@@ -18,6 +18,9 @@ const (
 // ignored, so that a changed value sends the same notification once more.
 const ResendAnnotation = "social.herald.dev/resend"
 
+// SecretsMadeAnnotation on a Notifier counts the Secrets that the API created for it. They exist until the Notifier is deleted.
+const SecretsMadeAnnotation = "social.herald.dev/secrets-made"
+
 // NotifierFormat determines how notifications are sent.
 // +kubebuilder:validation:Enum=standard-webhooks;slack;email
 type NotifierFormat string

@@ -78,6 +78,11 @@ func (in *APIKeySpec) DeepCopyInto(out *APIKeySpec) {
 		in, out := &in.ExpiresAt, &out.ExpiresAt
 		*out = (*in).DeepCopy()
 	}
+	if in.Permissions != nil {
+		in, out := &in.Permissions, &out.Permissions
+		*out = make([]KeyPermission, len(*in))
+		copy(*out, *in)
+	}
 	if in.Tokens != nil {
 		in, out := &in.Tokens, &out.Tokens
 		*out = make([]APIKeyToken, len(*in))

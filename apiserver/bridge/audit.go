@@ -49,6 +49,14 @@ const (
 	ActScheduleResumed   Act = "ScheduleResumedByPerson"
 	ActScheduleDeleted   Act = "ScheduleDeletedByPerson"
 
+	ActNotifierCreated   Act = "NotifierCreatedByPerson"
+	ActNotifierEdited    Act = "NotifierEditedByPerson"
+	ActNotifierSuspended Act = "NotifierSuspendedByPerson"
+	ActNotifierResumed   Act = "NotifierResumedByPerson"
+	ActSecretReplaced    Act = "NotifierSecretReplacedByPerson"
+	ActResent            Act = "NotificationResentByPerson"
+	ActNotifierDeleted   Act = "NotifierDeletedByPerson"
+
 	ActAgentAllowed Act = "AgentAllowedByPerson"
 	ActAgentRevoked Act = "AgentRevokedByPerson"
 )
@@ -129,6 +137,8 @@ func referenceTo(object metav1.Object) *corev1.ObjectReference {
 		kind = "OAuthGrant"
 	case *v1alpha1.PostSchedule:
 		kind = "PostSchedule"
+	case *v1alpha1.Notifier:
+		kind = "Notifier"
 	}
 	return &corev1.ObjectReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: kind,

@@ -116,6 +116,9 @@ type Config struct {
 	Events Events
 	// Schedules reads and writes schedules.
 	Schedules Schedules
+	// Notifiers reads and writes notifiers, and Secrets creates their Secrets.
+	Notifiers Notifiers
+	Secrets   SecretCreator
 	// Subscribe signals possible changes to a post. ok is false if there are too many subscriptions.
 	Subscribe func(namespace, name string) (changes <-chan struct{}, stop func(), ok bool)
 	// PageOf returns the address of a post's page in the web application; nil if there is no web application.
@@ -160,7 +163,7 @@ func (s *Service) Authenticate(token string) (Caller, error) {
 		return Caller{}, err
 	}
 	s.Used(key)
-	return Caller{Namespace: key.Namespace, Key: key.Name}, nil
+	return Caller{Namespace: key.Namespace, Key: key.Name, Permissions: key.Spec.Permissions}, nil
 }
 
 // RequireSubscription rejects a caller whose team may not create objects.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/herald-social/herald/api/v1alpha1"
 )
 
 // Caller is the identity on whose behalf a request acts.
@@ -22,8 +24,10 @@ type Caller struct {
 	// Version1 is true for a caller of version 1 of the API, which has only the platforms of its contract: accounts of
 	// others, and the posts that only go there, do not exist for this caller.
 	Version1 bool
-	// Scopes are the caller's permissions; nil allows everything.
+	// Scopes are the caller's permissions; nil allows everything but what Permissions lists.
 	Scopes []Scope
+	// Permissions are those of an API key.
+	Permissions []v1alpha1.KeyPermission
 }
 
 // grant returns the name of an agent's grant, or "" for other callers.

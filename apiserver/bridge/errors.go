@@ -35,8 +35,8 @@ const (
 	CodeInternal             Code = "INTERNAL_ERROR"
 )
 
-// CodeInsufficientScope rejects an agent without the required scope. API keys have no scopes: the contract does not
-// define this code, and the REST API never returns it.
+// CodeInsufficientScope rejects an agent without the required scope, or an API key without a permission. Version 1 never
+// returns it: the contract does not define this code, and none of its operations requires a permission.
 const CodeInsufficientScope Code = "INSUFFICIENT_SCOPE"
 
 // Codes of version 2 alone: a change requires the version that the client read, and the post must still have it.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kube accesses the Kubernetes API for the apiserver: through a client for its few reads and writes, and
-// through watches that cache what requests need without delay. It creates the Secrets of connected accounts, and reads
-// only the Secret of the web application.
+// through watches that cache what requests need without delay. It creates the Secrets of connected accounts and of
+// notifiers, and reads only the Secret of the web application.
 package kube
 
 import (
@@ -34,7 +34,7 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=apikeys/status,verbs=patch
-// +kubebuilder:rbac:groups=social.herald.dev,resources=postschedules,verbs=get;list;create;patch;delete
+// +kubebuilder:rbac:groups=social.herald.dev,resources=postschedules;notifiers,verbs=get;list;create;patch;delete
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages,verbs=get;create
 // +kubebuilder:rbac:groups=social.herald.dev,resources=usages/status,verbs=update
 

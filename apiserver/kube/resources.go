@@ -153,6 +153,33 @@ func (s Schedules) Delete(ctx context.Context, of *v1alpha1.PostSchedule) error 
 	return s.in(of.Namespace).Delete(ctx, of.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &of.UID}})
 }
 
+// Notifiers reads and writes the teams' notifiers. They are not watched: a team has few, and they change rarely.
+type Notifiers struct {
+	writable[v1alpha1.Notifier, *v1alpha1.Notifier]
+}
+
+// NewNotifiers returns a Notifiers that uses client.
+func NewNotifiers(client rest.Interface) Notifiers {
+	return Notifiers{writable[v1alpha1.Notifier, *v1alpha1.Notifier]{kind[v1alpha1.Notifier, *v1alpha1.Notifier]{client, "notifiers"}}}
+}
+
+// List returns a namespace's notifiers. The plan limits their number (posting/plan).
+func (n Notifiers) List(ctx context.Context, namespace string) ([]v1alpha1.Notifier, error) {
+	var list v1alpha1.NotifierList
+	err := n.client.Get().Namespace(namespace).Resource(n.resource).Do(ctx).Into(&list)
+	return list.Items, err
+}
+
+// Update writes the difference between two states of a notifier, with optimistic concurrency.
+func (n Notifiers) Update(ctx context.Context, before, after *v1alpha1.Notifier) (*v1alpha1.Notifier, error) {
+	return n.update(ctx, before, after)
+}
+
+// Delete deletes a notifier, and not another one that has its name.
+func (n Notifiers) Delete(ctx context.Context, of *v1alpha1.Notifier) error {
+	return n.in(of.Namespace).Delete(ctx, of.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &of.UID}})
+}
+
 // Usages reads and writes the teams' Usages.
 type Usages struct {
 	writable[v1alpha1.Usage, *v1alpha1.Usage]

@@ -73,7 +73,7 @@ var rightsOfManager = map[string][]right{
 			"namespaces", "create get list watch",
 			"to create a Team's namespace; policy herald-manager-namespaces",
 		},
-		{"notifiers.social.herald.dev", "get list watch", "to send notifications; only people write notifiers"},
+		{"notifiers.social.herald.dev", "get list watch", "to send notifications; only people and API keys write notifiers"},
 		{"notifiers.social.herald.dev/status", "get patch update", "to write the status"},
 		{
 			"posts.social.herald.dev", "create delete get list patch update watch",
@@ -181,6 +181,10 @@ var rightsOfAPIServer = map[string][]right{
 			"to record the verification of a file; policy herald-apiserver-media",
 		},
 		{
+			"notifiers.social.herald.dev", "create delete get list patch",
+			"to create, change and delete notifiers; policy herald-apiserver-notifiers",
+		},
+		{
 			"oauthgrants.social.herald.dev", "create delete get list patch watch",
 			"to store users' grants to agents; policy herald-apiserver-grants",
 		},
@@ -221,7 +225,7 @@ var rightsOfAPIServer = map[string][]right{
 	"in the namespaces of teams": {
 		{
 			"secrets", "create",
-			"to store accounts' tokens, without reading them; policy herald-apiserver-secrets",
+			"to store accounts' tokens and notifiers' secrets, without reading them; policy herald-apiserver-secrets",
 		},
 	},
 }

@@ -138,6 +138,7 @@ func waitForPolicies(ctx context.Context) {
 		"herald-apiserver-posts":     func() error { return broken.Delete(ctx, draft(), client.DryRunAll) },
 		"herald-apiserver-media":     func() error { return broken.Delete(ctx, pending(), client.DryRunAll) },
 		"herald-apiserver-schedules": func() error { return broken.Create(ctx, recurring("probe"), client.DryRunAll) },
+		"herald-apiserver-notifiers": func() error { return broken.Create(ctx, reporting(), client.DryRunAll) },
 		"herald-usages":              func() error { return broken.Create(ctx, usage(foreign), client.DryRunAll) },
 		"herald-manager-budgets":     func() error { return manager.Create(ctx, bounding(foreign), client.DryRunAll) },
 		"herald-apiserver-grants":    func() error { return broken.Create(ctx, grant(foreign), client.DryRunAll) },
@@ -547,8 +548,8 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	Entry("with another program's type", ofAccount(ofTeam, func(s *corev1.Secret) { s.Type = "helm.sh/release.v1" }), policy, "of type Opaque"),
 	Entry("without its label", ofAccount(ofTeam, func(s *corev1.Secret) { s.Labels = nil }), policy, "the label social.herald.dev/origin=web"),
 	Entry("with another origin", ofAccount(ofTeam, func(s *corev1.Secret) { s.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginAPI }), policy, "the label"),
-	Entry("without an owner, so it is never deleted", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "the Connection as their owner"),
-	Entry("with an owner of its choice", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences[0].Kind = "Post" }), policy, "the Connection as their owner"),
+	Entry("without an owner, so it is never deleted", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences = nil }), policy, "the Connection or Notifier as their owner"),
+	Entry("with an owner of its choice", ofAccount(ofTeam, func(s *corev1.Secret) { s.OwnerReferences[0].Kind = "Post" }), policy, "the Connection or Notifier as their owner"),
 	Entry("with the name of an upload's Secret", ofAccount(ofTeam, func(s *corev1.Secret) {
 		s.Name = "herald-uploads-0b7f6a1e-9d34-4c5a-8f7e-1a2b3c4d5e6f"
 	}), policy, "a generated name"),

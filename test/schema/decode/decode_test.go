@@ -168,7 +168,7 @@ func changeable(path string) bool {
 	switch path {
 	case ".apiVersion", ".kind": // set by Kubernetes
 		return false
-	case ".status.targets[].cards[].index": // the rules permit one value only
+	case ".status.targets[].cards[].index", ".spec.permissions[]": // the rules permit one value only
 		return false
 	default:
 		return !strings.HasPrefix(path, ".metadata")

@@ -76,7 +76,7 @@ func sampleTeam() *v1alpha1.Team {
 
 func sampleKey() *v1alpha1.APIKey {
 	key := &v1alpha1.APIKey{
-		Spec: v1alpha1.APIKeySpec{Description: "d", ExpiresAt: &at, Revoked: true, Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: &at, SHA256: hash}}},
+		Spec: v1alpha1.APIKeySpec{Description: "d", ExpiresAt: &at, Revoked: true, Permissions: []v1alpha1.KeyPermission{v1alpha1.PermissionNotifiers}, Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: &at, SHA256: hash}}},
 		Status: v1alpha1.APIKeyStatus{
 			Conditions: conditions, ObservedGeneration: 1, LastUsedAt: &at,
 			Tokens: []v1alpha1.APIKeyTokenStatus{{
