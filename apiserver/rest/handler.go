@@ -75,7 +75,7 @@ type answer struct {
 }
 
 type created struct {
-	// location is the path of the new post or schedule; empty for other objects.
+	// location is the path of the new post, schedule or notifier; empty for other objects.
 	location string
 	// replayed is true if an earlier request with the same Idempotency-Key created the object.
 	replayed bool
@@ -95,7 +95,7 @@ func (h *Handler) V2() *Handler {
 
 type call struct {
 	caller bridge.Caller
-	// id is the id of the post, or the name of the schedule, in the path, and version the one in If-Match.
+	// id is the id of the post, or the name of the schedule or notifier, in the path, and version the one in If-Match.
 	id, version string
 	// query is set for an operation that has a query.
 	query url.Values

@@ -42,7 +42,7 @@ type version struct {
 type operation struct {
 	id     string
 	method string
-	// path is relative to the version's prefix; {id} is a post's id or a schedule's name.
+	// path is relative to the version's prefix; {id} is a post's id, or the name of a schedule or notifier.
 	path string
 	// status is the status of a successful response.
 	status int
@@ -56,18 +56,23 @@ type operation struct {
 	serve func(h *Handler, ctx context.Context, c *call, out *answer) error
 }
 
-// noun names the objects of an operation on posts or schedules.
+// noun names the objects of an operation on posts, schedules or notifiers.
 func (o *operation) noun() string {
-	if strings.HasPrefix(o.path, "/"+collectionSchedules) {
+	switch {
+	case strings.HasPrefix(o.path, "/"+collectionSchedules):
 		return "schedule"
+	case strings.HasPrefix(o.path, "/"+collectionNotifiers):
+		return "notifier"
+	default:
+		return "post"
 	}
-	return "post"
 }
 
 // collections are the paths whose objects have paths of their own.
 const (
 	collectionPosts     = "posts"
 	collectionSchedules = "schedules"
+	collectionNotifiers = "notifiers"
 )
 
 // keyed reports whether an operation takes an Idempotency-Key: those that create something. Repeating any other has no
@@ -123,6 +128,11 @@ var (
 			{id: "deleteSchedule", method: http.MethodDelete, path: "/schedules/{id}", status: http.StatusOK, serve: (*Handler).deleteSchedule},
 			{id: "getSchedule", method: http.MethodGet, path: "/schedules/{id}", status: http.StatusOK, serve: (*Handler).getSchedule},
 			{id: "updateSchedule", method: http.MethodPatch, path: "/schedules/{id}", status: http.StatusOK, edits: true, serve: (*Handler).updateSchedule},
+			{id: "listNotifiers", method: http.MethodGet, path: "/notifiers", status: http.StatusOK, lists: true, scans: true, serve: (*Handler).listNotifiers},
+			{id: "createNotifier", method: http.MethodPost, path: "/notifiers", status: http.StatusCreated, creates: true, serve: (*Handler).createNotifier},
+			{id: "deleteNotifier", method: http.MethodDelete, path: "/notifiers/{id}", status: http.StatusOK, serve: (*Handler).deleteNotifier},
+			{id: "getNotifier", method: http.MethodGet, path: "/notifiers/{id}", status: http.StatusOK, serve: (*Handler).getNotifier},
+			{id: "updateNotifier", method: http.MethodPatch, path: "/notifiers/{id}", status: http.StatusOK, edits: true, serve: (*Handler).updateNotifier},
 		},
 		readPost: wire.CreatePostV2, readUpload: wire.CreateMediaUploadV2, upload: wire.AppendMediaUploadV2,
 		post: func(out *answer, post *bridge.PostDetail) {
@@ -165,7 +175,7 @@ func (v *version) route(r *http.Request) (found *operation, id string, allowed [
 // pathOfID returns the path of an operation with {id} in place of the request's id, and the escaped id. An escaped slash
 // is part of the id. It returns "" if the request's path has no id, which may be the name of an operation's path.
 func (v *version) pathOfID(r *http.Request) (path, escaped string) {
-	for _, collection := range []string{collectionPosts, collectionSchedules} {
+	for _, collection := range []string{collectionPosts, collectionSchedules, collectionNotifiers} {
 		rest, ok := strings.CutPrefix(r.URL.EscapedPath(), v.prefix+"/"+collection+"/")
 		if !ok {
 			continue

@@ -63,7 +63,7 @@ func (h *Handler) deleteSchedule(ctx context.Context, c *call, out *answer) erro
 	if err := h.service.DeleteSchedule(ctx, c.caller, c.id); err != nil {
 		return err
 	}
-	out.body = wire.AppendDeletedSchedule(out.body, c.id)
+	out.body = wire.AppendDeleted(out.body, c.id)
 	return nil
 }
 

@@ -126,8 +126,8 @@ func AppendSchedule(b []byte, schedule *bridge.Schedule) []byte {
 	return append(appendSchedule(append(b, `{"data":`...), schedule), '}')
 }
 
-// AppendDeletedSchedule appends the response to deleteSchedule.
-func AppendDeletedSchedule(b []byte, name string) []byte {
+// AppendDeleted appends the response to deleteSchedule and deleteNotifier.
+func AppendDeleted(b []byte, name string) []byte {
 	b = appendString(append(b, `{"data":{"name":`...), name)
 	return append(b, `,"deleted":true}}`...)
 }
@@ -137,8 +137,8 @@ func appendSchedule(b []byte, of *bridge.Schedule) []byte {
 	b = appendString(append(b, `{"name":`...), of.Name)
 	b = appendString(append(b, `,"schedule":`...), spec.Schedule)
 	b = appendStringOrNull(append(b, `,"time_zone":`...), spec.TimeZone)
-	b = appendScheduleTime(append(b, `,"start_at":`...), spec.StartAt)
-	b = appendScheduleTime(append(b, `,"end_at":`...), spec.EndAt)
+	b = appendOptionalTime(append(b, `,"start_at":`...), spec.StartAt)
+	b = appendOptionalTime(append(b, `,"end_at":`...), spec.EndAt)
 	b = append(b, `,"count":`...)
 	if spec.Count == nil {
 		b = append(b, `null`...)
@@ -169,7 +169,7 @@ func appendScheduleState(b []byte, of *bridge.Schedule) []byte {
 	b = appendStringOrNull(append(b, `,"message":`...), message)
 	b = appendStringOrNull(append(b, `,"warning":`...), of.Warning)
 	b = strconv.AppendInt(append(b, `,"posts":`...), int64(of.Status.Posts), 10)
-	b = appendScheduleTime(append(b, `,"last_scheduled_at":`...), of.Status.LastScheduledTime)
+	b = appendOptionalTime(append(b, `,"last_scheduled_at":`...), of.Status.LastScheduledTime)
 	b = append(b, `,"upcoming":[`...)
 	for i, at := range of.Upcoming {
 		if i > 0 {
@@ -191,7 +191,7 @@ func appendScheduleTarget(b []byte, target *v1alpha1.PostTarget) []byte {
 	return append(appendTikTok(b, target.TikTok), '}')
 }
 
-func appendScheduleTime(b []byte, at *v1alpha1.Time) []byte {
+func appendOptionalTime(b []byte, at *v1alpha1.Time) []byte {
 	if at == nil {
 		return append(b, `null`...)
 	}

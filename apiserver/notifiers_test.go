@@ -1,0 +1,170 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+// notifierV2 is a notifier in responses.
+type notifierV2 struct {
+	Name          string   `json:"name"`
+	Format        string   `json:"format"`
+	URL           *string  `json:"url"`
+	EmailTo       []string `json:"email_to"`
+	Events        []string `json:"events"`
+	Suspend       bool     `json:"suspend"`
+	SigningSecret *string  `json:"signing_secret"`
+	State         *string  `json:"state"`
+	FailingSince  *string  `json:"failing_since"`
+	Version       string   `json:"version"`
+}
+
+const (
+	failures = `{"name":"failures","url":"https://hooks.example.com/herald","events":["post.failed","connection.broken"]}`
+	toSlack  = `{"name":"slack","format":"slack","url":"https://hooks.slack.com/services/T0/B0/secret","events":["post.posted"]}`
+	byEmail  = `{"name":"mail","format":"email","email_to":["social@example.com"],"events":["post.failed"]}`
+)
+
+// mayNotify gives the team's key the permission to change notifiers, and the apiserver the one to create Secrets, as the
+// manager does.
+func (t *team) mayNotify(ctx context.Context) {
+	GinkgoHelper()
+	role := &rbacv1.ClusterRole{}
+	readRole(filepath.Join("web", "team_credentials_role.yaml"), 0, role)
+	Expect(client.IgnoreAlreadyExists(admin.Create(ctx, role))).To(Succeed())
+	Expect(admin.Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "herald-apiserver-credentials"}, Subjects: apiserverUser,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+	})).To(Succeed())
+	before := t.key.DeepCopy()
+	t.key.Spec.Permissions = []v1alpha1.KeyPermission{v1alpha1.PermissionNotifiers}
+	Expect(admin.Patch(ctx, t.key, client.MergeFrom(before))).To(Succeed())
+	Eventually(func(g Gomega) {
+		g.Expect(t.callV2(ctx, "POST", "/notifiers", strings.Replace(failures, `"failures"`, `"probe"`, 1)).status).To(Equal(201))
+		g.Expect(t.callV2(ctx, "DELETE", "/notifiers/probe", "").status).To(Equal(200))
+	}).Should(Succeed())
+}
+
+var _ = Describe("Notifiers, by version 2", func() {
+	var t *team
+	BeforeEach(func(ctx context.Context) {
+		t = newTeam(ctx)
+		t.mayNotify(ctx)
+	})
+	stored := func(ctx context.Context, name string) *v1alpha1.Notifier {
+		GinkgoHelper()
+		var found v1alpha1.Notifier
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &found)).To(Succeed())
+		return &found
+	}
+	secretOf := func(ctx context.Context, n *v1alpha1.Notifier) map[string]string {
+		GinkgoHelper()
+		var found corev1.Secret
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: n.Spec.SecretRef.Name}, &found)).To(Succeed())
+		Expect(found.OwnerReferences).To(ConsistOf(And(HaveField("Kind", "Notifier"), HaveField("UID", n.UID))), "it is deleted with the notifier")
+		data := map[string]string{}
+		for key, value := range found.Data {
+			data[key] = string(value)
+		}
+		return data
+	}
+	create := func(ctx context.Context, body string) notifierV2 {
+		GinkgoHelper()
+		r := t.callV2(ctx, "POST", "/notifiers", body)
+		Expect(r.status).To(Equal(201), r.body)
+		return as[struct{ Data notifierV2 }](r).Data
+	}
+
+	It("are created with a secret that is shown once, listed, read, changed and deleted", func(ctx context.Context) {
+		r := t.callV2(ctx, "POST", "/notifiers", failures)
+		Expect(r.status).To(Equal(201), r.body)
+		made := as[struct{ Data notifierV2 }](r).Data
+		Expect(r.header.Get("Location")).To(Equal(baseV2 + "/notifiers/failures"))
+		Expect(r.header.Get("ETag")).To(Equal(`"` + made.Version + `"`))
+		encoded, ok := strings.CutPrefix(*made.SigningSecret, "whsec_")
+		Expect(ok).To(BeTrue())
+		Expect(base64.StdEncoding.DecodeString(encoded)).To(HaveLen(32))
+		Expect(secretOf(ctx, stored(ctx, "failures"))).To(Equal(map[string]string{"secret": *made.SigningSecret}))
+		Expect(stored(ctx, "failures").Annotations[v1alpha1.LastAuthorAnnotation]).To(Equal("herald:key:default"))
+
+		again := t.callV2(ctx, "POST", "/notifiers", failures)
+		Expect(again.status).To(Equal(201), "the name makes it idempotent")
+		Expect(again.header.Get("Idempotency-Replayed")).To(Equal("true"))
+		Expect(as[struct{ Data notifierV2 }](again).Data.SigningSecret).To(BeNil(), "the API cannot read it")
+		t.callV2(ctx, "POST", "/notifiers", strings.Replace(failures, "/herald", "/other", 1)).mustFail(409, "CONFLICT", `already a notifier "failures"`)
+
+		create(ctx, strings.Replace(failures, `"failures"`, `"another"`, 1))
+		list := as[struct{ Data []notifierV2 }](t.callV2(ctx, "GET", "/notifiers", "")).Data
+		Expect(list).To(HaveExactElements(HaveField("Name", "another"), HaveField("Name", "failures")))
+		read := t.callV2(ctx, "GET", "/notifiers/failures", "")
+		Expect(as[struct{ Data notifierV2 }](read).Data).To(And(Equal(list[1]), HaveField("SigningSecret", BeNil())))
+
+		r = t.callV2(ctx, "PATCH", "/notifiers/failures", `{"suspend":true,"events":["media.rejected"],"other":1}`, "If-Match", read.header.Get("ETag"))
+		Expect(r.status).To(Equal(200), r.body)
+		Expect(r.header.Get("Herald-Ignored")).To(Equal("other"))
+		changed := as[struct{ Data notifierV2 }](r).Data
+		Expect(changed.Suspend).To(BeTrue())
+		Expect(*changed.URL).To(Equal("https://hooks.example.com/herald"), "what is left out stays")
+		t.callV2(ctx, "PATCH", "/notifiers/failures", `{"suspend":false}`, "If-Match", read.header.Get("ETag")).mustFail(412, "PRECONDITION_FAILED", "has changed since")
+		t.callV2(ctx, "PATCH", "/notifiers/failures", `{"suspend":false}`).mustFail(428, "PRECONDITION_REQUIRED", "read the notifier")
+		Expect(t.callV2(ctx, "PATCH", "/notifiers/failures", `{"suspend":false}`, "If-Match", "*").status).To(Equal(200))
+		t.callV2(ctx, "PATCH", "/notifiers/failures", `{"format":"slack"}`, "If-Match", "*").mustFail(400, "VALIDATION_ERROR", "format: cannot be changed")
+
+		Expect(t.callV2(ctx, "DELETE", "/notifiers/failures", "").body).To(MatchJSON(`{"data":{"name":"failures","deleted":true}}`))
+		for _, method := range []string{"GET", "DELETE"} {
+			t.callV2(ctx, method, "/notifiers/failures", "").mustFail(404, "NOT_FOUND", `no notifier "failures"`)
+		}
+	})
+
+	It("keep an address of Slack in a Secret, and never show it", func(ctx context.Context) {
+		r := t.callV2(ctx, "POST", "/notifiers", toSlack)
+		Expect(r.status).To(Equal(201), r.body)
+		Expect(r.body).NotTo(ContainSubstring("hooks.slack.com"))
+		n := stored(ctx, "slack")
+		Expect(n.Spec.URL).To(BeEmpty())
+		Expect(secretOf(ctx, n)).To(Equal(map[string]string{"url": "https://hooks.slack.com/services/T0/B0/secret"}))
+		t.callV2(ctx, "POST", "/notifiers", toSlack).mustFail(409, "CONFLICT", "already a notifier")
+
+		Expect(t.callV2(ctx, "PATCH", "/notifiers/slack", `{"events":["post.failed"]}`, "If-Match", "*").status).To(Equal(200))
+		Expect(stored(ctx, "slack").Spec.SecretRef).To(Equal(n.Spec.SecretRef), "the address stays")
+		r = t.callV2(ctx, "PATCH", "/notifiers/slack", `{"url":"https://hooks.slack.com/services/T0/B0/other"}`, "If-Match", "*")
+		Expect(r.status).To(Equal(200), r.body)
+		Expect(r.body).NotTo(ContainSubstring("hooks.slack.com"))
+		Expect(secretOf(ctx, stored(ctx, "slack"))).To(Equal(map[string]string{"url": "https://hooks.slack.com/services/T0/B0/other"}))
+	})
+
+	DescribeTable("are refused with the field and the remedy", func(ctx context.Context, body string, edit [2]string, words string) {
+		Expect(body).To(ContainSubstring(edit[0]))
+		t.callV2(ctx, "POST", "/notifiers", strings.Replace(body, edit[0], edit[1], 1)).mustFail(400, "VALIDATION_ERROR", words)
+	},
+		Entry("no event, which would report nothing", failures, [2]string{`["post.failed","connection.broken"]`, `[]`}, "events: must have at least 1 item"),
+		Entry("an unknown event", failures, [2]string{"post.failed", "post.liked"}, "events[0]: must be one of"),
+		Entry("an event twice", failures, [2]string{"connection.broken", "post.failed"}, "events[1]: is listed twice"),
+		Entry("no address", failures, [2]string{`"url":"https://hooks.example.com/herald",`, ""}, "url: is missing"),
+		Entry("an address without encryption", failures, [2]string{"https://", "http://"}, "url: must start with https://"),
+		Entry("a private address", failures, [2]string{"hooks.example.com", "10.0.0.1"}, "url: must lead to a public address"),
+		Entry("this machine", failures, [2]string{"hooks.example.com", "localhost:8443"}, "url: must lead to a public address"),
+		Entry("an address with a password, which logs would show", failures, [2]string{"hooks.example.com", "ada:b@hooks.example.com"}, "url: must not contain a user"),
+		Entry("recipients without email", failures, [2]string{`"events"`, `"email_to":["a@example.com"],"events"`}, "email_to: is only for format email"),
+		Entry("a name that is none in Kubernetes", failures, [2]string{`"failures"`, `"Failures"`}, "name: must consist of lower-case letters"),
+		Entry("no recipient", byEmail, [2]string{`["social@example.com"]`, `[]`}, "email_to: must have at least 1 item"),
+		Entry("a recipient that is none", byEmail, [2]string{"social@example.com", "social"}, "email_to[0]: is not an email address"),
+		Entry("a header in a recipient", byEmail, [2]string{"social@example.com", `a@example.com\r\nBcc: b@example.com`}, "email_to[0]: is not an email address"),
+		Entry("an address with email", byEmail, [2]string{`"events"`, `"url":"https://hooks.example.com/","events"`}, "url: has no effect for format email"),
+	)
+})
