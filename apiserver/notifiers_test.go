@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -131,6 +132,24 @@ var _ = Describe("Notifiers, by version 2", func() {
 		}
 	})
 
+	It("get a new secret on request, a limited number of times", func(ctx context.Context) {
+		first := create(ctx, failures)
+		before := stored(ctx, "failures")
+		r := t.callV2(ctx, "POST", "/notifiers/failures/secret", "")
+		Expect(r.status).To(Equal(200), r.body)
+		second := as[struct{ Data notifierV2 }](r).Data
+		Expect(*second.SigningSecret).NotTo(Equal(*first.SigningSecret))
+		after := stored(ctx, "failures")
+		Expect(after.Spec.SecretRef.Name).NotTo(Equal(before.Spec.SecretRef.Name))
+		Expect(secretOf(ctx, after)).To(Equal(map[string]string{"secret": *second.SigningSecret}))
+		for range 18 {
+			Expect(t.callV2(ctx, "POST", "/notifiers/failures/secret", "").status).To(Equal(200))
+		}
+		t.callV2(ctx, "POST", "/notifiers/failures/secret", "").mustFail(409, "CONFLICT", "20 secrets, which is the limit")
+		create(ctx, byEmail)
+		t.callV2(ctx, "POST", "/notifiers/mail/secret", "").mustFail(409, "CONFLICT", "not signed")
+	})
+
 	It("keep an address of Slack in a Secret, and never show it", func(ctx context.Context) {
 		r := t.callV2(ctx, "POST", "/notifiers", toSlack)
 		Expect(r.status).To(Equal(201), r.body)
@@ -167,4 +186,120 @@ var _ = Describe("Notifiers, by version 2", func() {
 		Entry("a header in a recipient", byEmail, [2]string{"social@example.com", `a@example.com\r\nBcc: b@example.com`}, "email_to[0]: is not an email address"),
 		Entry("an address with email", byEmail, [2]string{`"events"`, `"url":"https://hooks.example.com/","events"`}, "url: has no effect for format email"),
 	)
+
+	It("list their deliveries, and send one again", func(ctx context.Context) {
+		create(ctx, failures)
+		n := stored(ctx, "failures")
+		at := v1alpha1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Millisecond))
+		n.Status.Deliveries = []v1alpha1.NotifierDelivery{{
+			ID: "msg_1", Event: v1alpha1.EventPostFailed, Kind: "Post", Name: "launch", UID: "u", OccurredAt: at, State: v1alpha1.DeliveryFailed, Attempts: 41, LastAttemptAt: &at, Message: "it answers 503",
+		}}
+		Expect(admin.Status().Update(ctx, n)).To(Succeed())
+		const shown = `{"id":"msg_1","event":"post.failed","object":"post","object_id":"launch","occurred_at":%[1]q,"state":"failed","attempts":41,"last_attempt_at":%[1]q,"message":"it answers 503","resend_requested":%[2]t}`
+		when := at.UTC().Format("2006-01-02T15:04:05.000Z")
+		Expect(t.callV2(ctx, "GET", "/notifiers/failures/deliveries", "").body).To(MatchJSON(`{"data":[` + fmt.Sprintf(shown, when, false) + `]}`))
+		for range 2 {
+			r := t.callV2(ctx, "POST", "/notifiers/failures/resend", `{"delivery_id":"msg_1"}`)
+			Expect(r.status).To(Equal(200), r.body)
+			Expect(r.body).To(MatchJSON(`{"data":` + fmt.Sprintf(shown, when, true) + `}`))
+			request := stored(ctx, "failures").Annotations[v1alpha1.ResendAnnotation]
+			Expect(request).To(MatchRegexp("^msg_1 [a-z2-7]{8}$"))
+			n = stored(ctx, "failures")
+			n.Status.LastHandledResend = request
+			Expect(admin.Status().Update(ctx, n)).To(Succeed())
+			Expect(t.callV2(ctx, "GET", "/notifiers/failures/deliveries", "").body).To(ContainSubstring(`"resend_requested":false`))
+		}
+		t.callV2(ctx, "POST", "/notifiers/failures/resend", `{"delivery_id":"msg_2"}`).mustFail(404, "NOT_FOUND", `no notification "msg_2"`)
+		t.callV2(ctx, "POST", "/notifiers/failures/resend", `{}`).mustFail(400, "VALIDATION_ERROR", "delivery_id: is missing")
+		t.callV2(ctx, "GET", "/notifiers/nothing/deliveries", "").mustFail(404, "NOT_FOUND", `no notifier "nothing"`)
+	})
+
+	It("are in the reach of agents whose key has the permission", func(ctx context.Context) {
+		session := t.agentAt(ctx, instance.site+"/mcp/v2")
+		made, result := use(ctx, session, "create_notifier", failures)
+		Expect(result.IsError).To(BeFalse(), made.body)
+		Expect(made.body).To(ContainSubstring("whsec_"))
+		list, _ := use(ctx, session, "list_notifiers", `{}`)
+		Expect(list.body).To(MatchJSON(t.callV2(ctx, "GET", "/notifiers", "").body))
+		version := as[struct{ Data notifierV2 }](made).Data.Version
+		changed, result := use(ctx, session, "update_notifier", fmt.Sprintf(`{"id":"failures","version":%q,"suspend":true}`, version))
+		Expect(result.IsError).To(BeFalse(), changed.body)
+		Expect(stored(ctx, "failures").Spec.Suspend).To(BeTrue())
+		replaced, result := use(ctx, session, "replace_secret", `{"id":"failures"}`)
+		Expect(result.IsError).To(BeFalse(), replaced.body)
+		deliveries, _ := use(ctx, session, "list_deliveries", `{"id":"failures"}`)
+		Expect(deliveries.body).To(MatchJSON(`{"data":[]}`))
+		missing, result := use(ctx, session, "resend_delivery", `{"id":"failures","delivery_id":"msg_1"}`)
+		Expect(result.IsError).To(BeTrue())
+		Expect(missing.body).To(ContainSubstring("NOT_FOUND"))
+		deleted, result := use(ctx, session, "delete_notifier", `{"id":"failures"}`)
+		Expect(result.IsError).To(BeFalse(), deleted.body)
+	})
+})
+
+var _ = Describe("An attacker with an API key", func() {
+	It("changes no notifier without the permission", func(ctx context.Context) {
+		t := newTeam(ctx)
+		Expect(admin.Create(ctx, &v1alpha1.Notifier{
+			ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "ours"},
+			Spec: v1alpha1.NotifierSpec{
+				URL: "https://hooks.example.com/", SecretRef: &v1alpha1.LocalReference{Name: "ours"}, Events: []v1alpha1.NotifierEvent{v1alpha1.EventPostFailed},
+			},
+		})).To(Succeed())
+		Expect(t.callV2(ctx, "GET", "/notifiers/ours", "").status).To(Equal(200), "reading needs no permission")
+		for _, call := range [][3]string{
+			{"POST", "/notifiers", failures}, {"PATCH", "/notifiers/ours", `{"suspend":true}`}, {"DELETE", "/notifiers/ours", ""},
+			{"POST", "/notifiers/ours/secret", ""}, {"POST", "/notifiers/ours/resend", `{"delivery_id":"msg_1"}`},
+		} {
+			t.callV2(ctx, call[0], call[1], call[2], "If-Match", "*").mustFail(403, "INSUFFICIENT_SCOPE", "a key with the permission notifiers")
+		}
+		Expect(t.call(ctx, "GET", "/notifiers", "").status).To(Equal(404), "version 1 has none")
+	})
+
+	It("reaches no other Secret with it", func(ctx context.Context) {
+		t := newTeam(ctx)
+		t.mayNotify(ctx)
+		other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "database"}, Data: map[string][]byte{"secret": []byte("whsec_b3Vycw=="), "url": []byte("https://database.example.com/")}}
+		Expect(admin.Create(ctx, other)).To(Succeed())
+		before := other.DeepCopy()
+
+		By("naming it in every field that might be read")
+		for _, field := range []string{`"secretRef":{"name":"database"}`, `"secret_ref":"database"`, `"secret_name":"database"`, `"signing_secret":"whsec_YXR0YWNrZXI="`, `"secret":"database"`} {
+			name := fmt.Sprintf("n%d", time.Now().UnixNano())
+			r := t.callV2(ctx, "POST", "/notifiers", fmt.Sprintf(`{"name":%q,"url":"https://hooks.example.com/","events":["post.failed"],%s}`, name, field))
+			Expect(r.status).To(Equal(201), r.body)
+			Expect(r.header.Get("Herald-Ignored")).NotTo(BeEmpty(), "%s has no effect, and the client learns it", field)
+			Expect(t.callV2(ctx, "PATCH", "/notifiers/"+name, "{"+field+"}", "If-Match", "*").status).To(Equal(200))
+			var n v1alpha1.Notifier
+			Expect(admin.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: name}, &n)).To(Succeed())
+			Expect(n.Spec.SecretRef.Name).To(MatchRegexp("^notifier-[a-z2-7]{16}-[a-z2-7]{10}$"))
+			Expect(n.Labels).To(BeEmpty())
+		}
+
+		By("naming the notifier, or the one to change, like it")
+		r := t.callV2(ctx, "POST", "/notifiers", strings.Replace(failures, `"failures"`, `"database"`, 1))
+		Expect(r.status).To(Equal(201), r.body)
+		for _, path := range []string{"/notifiers/..%2Fsecrets%2Fdatabase", "/notifiers/database%2F..%2F..%2Fsecrets%2Fdatabase", "/notifiers/%2e%2e/secret"} {
+			Expect(t.callV2(ctx, "GET", path, "").status).To(Or(Equal(404), Equal(405)), path)
+		}
+
+		By("using a notifier that an administrator applied with it")
+		Expect(admin.Create(ctx, &v1alpha1.Notifier{
+			ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "applied"},
+			Spec: v1alpha1.NotifierSpec{
+				URL: "https://hooks.example.com/", SecretRef: &v1alpha1.LocalReference{Name: "database"}, Events: []v1alpha1.NotifierEvent{v1alpha1.EventPostFailed},
+			},
+		})).To(Succeed())
+		for _, r := range []reply{
+			t.callV2(ctx, "GET", "/notifiers", ""), t.callV2(ctx, "GET", "/notifiers/applied", ""), t.callV2(ctx, "POST", "/notifiers/applied/secret", ""),
+			t.callV2(ctx, "DELETE", "/notifiers/applied", ""),
+		} {
+			Expect(r.status).To(Equal(200), r.body)
+			Expect(r.body).NotTo(Or(ContainSubstring("b3Vycw"), ContainSubstring("database.example.com")))
+		}
+		Expect(admin.Get(ctx, clientKey(other), other)).To(Succeed())
+		Expect(other.Data).To(Equal(before.Data))
+		Expect(other.ResourceVersion).To(Equal(before.ResourceVersion))
+		Expect(other.OwnerReferences).To(BeEmpty())
+	})
 })

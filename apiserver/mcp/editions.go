@@ -106,9 +106,9 @@ func toolsV2() []tool {
 			notes: ofContent,
 			hints: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		})
-	return append(all, scheduleTools...)
+	return slices.Concat(all, scheduleTools, notifierTools)
 }
 
 const instructionsV2 = introduction +
-	`To check a post without creating it: validate_post. For posts that recur: create_schedule. To try a failed post again: retry_post. To edit, move or publish a draft or a scheduled post: get_post for its version, then update_post. ` +
+	`To check a post without creating it: validate_post. For posts that recur: create_schedule. For notifications of events: list_notifiers. To try a failed post again: retry_post. To edit, move or publish a draft or a scheduled post: get_post for its version, then update_post. ` +
 	`Do not cancel a post to create it anew: the user would lose its place and its history.` + safety

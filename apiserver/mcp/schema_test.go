@@ -61,7 +61,8 @@ func TestToolsMatchOperations(t *testing.T) {
 	inBoth(t, func(t *testing.T, of *edition, all map[string]*toolJSON) {
 		want := []string{"cancel_post", "create_media_upload_url", "create_post", "get_post", "list_connections", "list_posts"}
 		if of == &v2 {
-			want = append(want, "create_schedule", "delete_schedule", "get_schedule", "list_schedules", "retry_post", "update_post", "update_schedule", "validate_post")
+			want = append(want, "create_schedule", "delete_schedule", "get_schedule", "list_schedules", "retry_post", "update_post", "update_schedule", "validate_post",
+				"create_notifier", "delete_notifier", "get_notifier", "list_deliveries", "list_notifiers", "replace_secret", "resend_delivery", "update_notifier")
 			slices.Sort(want)
 		}
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(all))); diff != "" {

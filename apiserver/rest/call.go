@@ -60,7 +60,7 @@ func (c *call) refusal(ctx context.Context, err error) Answer {
 }
 
 func (c *call) parseArguments(h *Handler, of *operation, arguments []byte, keys []string) error {
-	if of.creates || of.edits {
+	if of.creates || of.acts || of.edits {
 		if err := h.service.RequireSubscription(c.caller); err != nil {
 			return err
 		}
@@ -77,9 +77,11 @@ func (c *call) parseArguments(h *Handler, of *operation, arguments []byte, keys 
 	switch {
 	case of.creates:
 		return nil // the operation parses its body
-	case of.edits:
+	case of.acts, of.edits:
 		c.id = c.body.Field("id").Text(1, len(arguments))
-		c.version = c.body.Field("version").Text(1, maxVersion)
+		if of.edits {
+			c.version = c.body.Field("version").Text(1, maxVersion)
+		}
 		c.wrong, c.moreWrong = c.body.Problems()
 		return c.refused() // the operation parses the rest
 	case of.lists:

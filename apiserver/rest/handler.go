@@ -196,7 +196,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, of *operation, c
 	var err error
 	c.ignoredInQuery(r, of)
 	switch {
-	case of.creates, of.edits:
+	case of.creates, of.acts, of.edits:
 		if err = h.service.RequireSubscription(c.caller); err == nil && of.edits {
 			err = c.parseIfMatch(r, of)
 		}

@@ -59,6 +59,37 @@ func (h *Handler) updateNotifier(ctx context.Context, c *call, out *answer) erro
 	return out.notifier(changed, preconditionFailed(err))
 }
 
+// replaceSecret gives a notifier a new secret. It has no body.
+func (h *Handler) replaceSecret(ctx context.Context, c *call, out *answer) error {
+	return out.notifier(h.service.ReplaceSecret(ctx, c.caller, c.id))
+}
+
+func (h *Handler) listDeliveries(ctx context.Context, c *call, out *answer) error {
+	found, err := h.service.GetNotifier(ctx, c.caller, c.id)
+	if err != nil {
+		return err
+	}
+	out.body = wire.AppendDeliveries(out.body, &found)
+	return nil
+}
+
+func (h *Handler) resendDelivery(ctx context.Context, c *call, out *answer) error {
+	id, err := wire.ResendDelivery(c.body)
+	c.ignoredInBody()
+	if err == nil {
+		err = c.refused()
+	}
+	if err != nil {
+		return err
+	}
+	notifier, delivery, err := h.service.Resend(ctx, c.caller, c.id, id)
+	if err != nil {
+		return err
+	}
+	out.body = wire.AppendDelivery(out.body, &notifier, delivery)
+	return nil
+}
+
 func (h *Handler) deleteNotifier(ctx context.Context, c *call, out *answer) error {
 	if err := h.service.DeleteNotifier(ctx, c.caller, c.id); err != nil {
 		return err

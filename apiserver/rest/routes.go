@@ -46,10 +46,10 @@ type operation struct {
 	path string
 	// status is the status of a successful response.
 	status int
-	// creates is true for an operation with a body, which needs a subscription, and edits for one that also has a post's
-	// id and version; lists is true for an operation with a
-	// query, which reads from memory. scans is true for a list whose work depends on its query, and is charged.
-	creates, edits, lists, scans bool
+	// creates is true for an operation with a body, which needs a subscription, acts for one that also has an id, and edits
+	// for one that also has an id and a version; lists is true for an operation with a query, which reads from memory. scans
+	// is true for a list whose work depends on its query, and is charged.
+	creates, acts, edits, lists, scans bool
 	// words and numbers are the query parameters.
 	words, numbers []string
 	// serve sets the body of out, which is reused and may have old content.
@@ -133,6 +133,9 @@ var (
 			{id: "deleteNotifier", method: http.MethodDelete, path: "/notifiers/{id}", status: http.StatusOK, serve: (*Handler).deleteNotifier},
 			{id: "getNotifier", method: http.MethodGet, path: "/notifiers/{id}", status: http.StatusOK, serve: (*Handler).getNotifier},
 			{id: "updateNotifier", method: http.MethodPatch, path: "/notifiers/{id}", status: http.StatusOK, edits: true, serve: (*Handler).updateNotifier},
+			{id: "listDeliveries", method: http.MethodGet, path: "/notifiers/{id}/deliveries", status: http.StatusOK, serve: (*Handler).listDeliveries},
+			{id: "resendDelivery", method: http.MethodPost, path: "/notifiers/{id}/resend", status: http.StatusOK, acts: true, serve: (*Handler).resendDelivery},
+			{id: "replaceSecret", method: http.MethodPost, path: "/notifiers/{id}/secret", status: http.StatusOK, serve: (*Handler).replaceSecret},
 		},
 		readPost: wire.CreatePostV2, readUpload: wire.CreateMediaUploadV2, upload: wire.AppendMediaUploadV2,
 		post: func(out *answer, post *bridge.PostDetail) {
