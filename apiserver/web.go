@@ -38,6 +38,8 @@ type WebConfig struct {
 	RolePrefix string
 	// OIDC configures sign-in through OpenID Connect. Without it, users sign in with a one-time link.
 	OIDC *signin.OIDC
+	// SendsEmail is true if the installation has a mail server for notifications.
+	SendsEmail bool
 	// LinkCommand is the command that an administrator uses to create a one-time link.
 	LinkCommand string
 	// Platforms are the platforms whose accounts users may connect, with their apps' secrets.
@@ -116,7 +118,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 			},
 			Clock: config.Clock, Log: config.Log,
 		},
-		Connect: connector, RolePrefix: config.Web.RolePrefix, StoreOrigins: config.Web.StoreOrigins, ConsentOrigins: consentOrigins(config.Web.Platforms),
+		Connect: connector, RolePrefix: config.Web.RolePrefix, SendsEmail: config.Web.SendsEmail, StoreOrigins: config.Web.StoreOrigins, ConsentOrigins: consentOrigins(config.Web.Platforms),
 		Clock: config.Clock, Log: config.Log,
 	})
 	w.close, w.signIn = pages.Close, pages.SignIn

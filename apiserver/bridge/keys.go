@@ -56,6 +56,8 @@ type Key struct {
 	ExpiresAt, LastUsedAt time.Time
 	// Author is the user who created the key in the web application; empty for other keys.
 	Author string
+	// Permissions are what the key may do beyond posts.
+	Permissions []v1alpha1.KeyPermission
 	// Tokens are the key's one or two tokens, oldest first.
 	Tokens []KeyToken
 }
@@ -100,12 +102,12 @@ func (s *Service) ListKeys(ctx context.Context, caller Caller) ([]Key, error) {
 }
 
 // CreateKey creates an API key with one token. A zero expiresAt means no expiry.
-func (s *Service) CreateKey(ctx context.Context, caller Caller, description string, expiresAt time.Time) (NewToken, error) {
+func (s *Service) CreateKey(ctx context.Context, caller Caller, description string, expiresAt time.Time, permissions ...v1alpha1.KeyPermission) (NewToken, error) {
 	key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{
 		Namespace: caller.Namespace, Name: "k-" + randomName(keyNameLength),
 		Labels: map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginWeb}, Annotations: map[string]string{v1alpha1.AuthorAnnotation: caller.Author},
 	}}
-	key.Spec.Description = strings.TrimSpace(description)
+	key.Spec.Description, key.Spec.Permissions = strings.TrimSpace(description), permissions
 	if !expiresAt.IsZero() {
 		key.Spec.ExpiresAt = v1alpha1.NewTimePtr(expiresAt)
 	}
@@ -298,7 +300,7 @@ func setShownTokens(key *v1alpha1.APIKey, shown map[string]string) {
 func viewKey(key *v1alpha1.APIKey, now time.Time) Key {
 	view := Key{
 		ID: key.Name, Description: key.Spec.Description, State: stateOfKey(key, now), CreatedAt: key.CreationTimestamp.Time,
-		ExpiresAt: timeOf(key.Spec.ExpiresAt), LastUsedAt: timeOf(key.Status.LastUsedAt), Author: key.Annotations[v1alpha1.AuthorAnnotation],
+		ExpiresAt: timeOf(key.Spec.ExpiresAt), LastUsedAt: timeOf(key.Status.LastUsedAt), Author: key.Annotations[v1alpha1.AuthorAnnotation], Permissions: key.Spec.Permissions,
 	}
 	shown := shownTokens(key)
 	for _, wanted := range key.WantedTokens() {

@@ -146,6 +146,18 @@ func (p *posts) pageOf(q *Query) (page []Summary, total int) {
 
 func (q *Query) filter() filter { return filterOf(q.Status, q.Platform, q.Undecided) }
 
+// Title returns the title of a post in the index, or "".
+func (x *Index) Title(namespace, id string) string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	p, i := x.find(namespace, id)
+	if i == 0 {
+		return ""
+	}
+	title, _, _ := p.at(i).shown()
+	return strings.Clone(title)
+}
+
 func (q *Query) first() int {
 	if q.Page-1 <= math.MaxInt/q.Limit {
 		return (q.Page - 1) * q.Limit

@@ -29,6 +29,8 @@ type cluster struct {
 	posts       map[string]*v1alpha1.Post
 	keys        map[string]*v1alpha1.APIKey
 	schedules   map[string]*v1alpha1.PostSchedule
+	notifiers   map[string]*v1alpha1.Notifier
+	secrets     []*corev1.Secret
 	grants      map[string]*v1alpha1.OAuthGrant
 	media       map[string]*v1alpha1.Media
 	connections map[string][]*v1alpha1.Connection

@@ -145,6 +145,7 @@ type world struct {
 func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 	c := &cluster{
 		posts: map[string]*v1alpha1.Post{}, keys: map[string]*v1alpha1.APIKey{}, grants: map[string]*v1alpha1.OAuthGrant{}, media: map[string]*v1alpha1.Media{}, schedules: map[string]*v1alpha1.PostSchedule{},
+		notifiers:   map[string]*v1alpha1.Notifier{},
 		connections: map[string][]*v1alpha1.Connection{}, signals: map[string]chan struct{}{},
 	}
 	for _, name := range []string{acme, beta} {
@@ -174,7 +175,7 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 		},
 		Pending:   func(string, []string) (files, bytes int64, known []bool) { return 7, 1<<30 + 1<<29, nil },
 		CountKeys: func(string) int { return 4 },
-		Index:     w.index, Keys: keysOf{c}, Schedules: schedulesOf{c}, Events: events{}, Subscribe: w.follow, Capabilities: realplatforms.All().Capabilities, Clock: clk, Log: log,
+		Index:     w.index, Keys: keysOf{c}, Schedules: schedulesOf{c}, Notifiers: notifiersOf{c}, Secrets: secretsOf{c}, Events: events{}, Subscribe: w.follow, Capabilities: realplatforms.All().Capabilities, Clock: clk, Log: log,
 	})
 	sessions := session.NewManager(session.Options{
 		Secrets: sessiontest.New(), Namespace: sessiontest.Namespace, Name: sessiontest.Name, Secure: true, Clock: clk, Log: log,

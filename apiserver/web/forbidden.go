@@ -11,6 +11,7 @@ var abilities = map[right]string{
 	seeKeys:          "view the API keys", createKeys: "create API keys", updateKeys: "change the API keys",
 	seeUsages: "view the team's usage", seeGrants: "view the agents", updateGrants: "revoke agents",
 	seeBindings:  "view the members",
+	seeNotifiers: "view the notifications", createNotifiers: "create notifications", updateNotifiers: "change the notifications", deleteNotifiers: "delete notifications",
 	seeSchedules: "view the schedules", createSchedules: "create schedules", updateSchedules: "change the schedules", deleteSchedules: "delete schedules",
 }
 

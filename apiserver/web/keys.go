@@ -5,12 +5,14 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
@@ -45,6 +47,8 @@ func (s *Site) keyForm(v *visit) g.Node {
 			h.P(h.Class("field"), h.Label(h.For("ends"), g.Text("It works until")),
 				h.Select(h.ID("ends"), h.Name("ends"), h.Option(h.Value(""), g.Text("it is revoked")), h.Option(h.Value("30"), g.Text("30 days from now")),
 					h.Option(h.Value("90"), g.Text("90 days from now")), h.Option(h.Value("365"), g.Text("a year from now")))),
+			g.If(v.may.writeNotifiers(), h.P(h.Class("box"), h.Input(h.Type("checkbox"), h.ID("notifiers"), h.Name("permission"), h.Value(string(v1alpha1.PermissionNotifiers))),
+				h.Label(h.For("notifiers"), g.Text("It may also change notifications, which send the team's data to others")))),
 			submit("Create a key", "primary"),
 		))
 }
@@ -66,6 +70,7 @@ func (s *Site) keyCard(v *visit, k bridge.Key) g.Node {
 				return token(v, t)
 			}),
 			fact("Last used", lastUsed(v, k)),
+			g.If(slices.Contains(k.Permissions, v1alpha1.PermissionNotifiers), fact("May also", g.Text("change notifications"))),
 			g.If(!k.ExpiresAt.IsZero(), fact("Works until", v.moment(k.ExpiresAt))),
 			g.If(k.Author != "", fact("Made by", g.Text(s.personNamed(v, k.Author)))),
 		),
@@ -119,7 +124,14 @@ func (s *Site) createKey(w http.ResponseWriter, v *visit) error {
 			until = s.Clock.Now().AddDate(0, 0, choice.days)
 		}
 	}
-	made, err := s.Service.CreateKey(v.Context(), v.caller, strings.TrimSpace(v.PostForm.Get("description")), until)
+	var permissions []v1alpha1.KeyPermission
+	if v.PostForm.Get("permission") == string(v1alpha1.PermissionNotifiers) {
+		if !v.may.writeNotifiers() { // nobody hands out a right that they lack
+			return forbidden(createNotifiers, v)
+		}
+		permissions = append(permissions, v1alpha1.PermissionNotifiers)
+	}
+	made, err := s.Service.CreateKey(v.Context(), v.caller, strings.TrimSpace(v.PostForm.Get("description")), until, permissions...)
 	if err != nil {
 		return err
 	}

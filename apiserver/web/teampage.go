@@ -34,9 +34,9 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	var actions []g.Node
-	if v.may.seeMembers {
-		actions = []g.Node{link(v.path("members"), "Members", "")}
+	actions := []g.Node{
+		g.If(v.may.seeNotifiers, link(v.path(pageNotifiers), "Notifications", "")),
+		g.If(v.may.seeMembers, link(v.path("members"), "Members", "")),
 	}
 	s.render(w, v, http.StatusOK, view{title: "Team", place: placeTeam, actions: actions, content: []g.Node{
 		s.trial(v),
@@ -170,6 +170,8 @@ func (v *visit) abilities() []string {
 		{v.may.update, "change and cancel posts"},
 		{v.may.createSchedules && v.may.seeAccounts, "create schedules"},
 		{v.may.changeSchedules, "change and suspend schedules"},
+		{v.may.createNotifiers, "create notifications"},
+		{v.may.changeNotifiers, "change and suspend notifications"},
 		{v.may.connect, "connect accounts"},
 		{v.may.reconnect, "connect accounts again"},
 		{v.may.disconnect, "disconnect accounts"},

@@ -43,6 +43,15 @@ func hostile() *world {
 		},
 		Status: v1alpha1.OAuthGrantStatus{RedeemedAt: v1alpha1.NewTimePtr(now), RevokedReason: evil},
 	}
+	w.notifiers[acme+"/evil"] = notifierOf("evil", func(n *v1alpha1.Notifier) {
+		n.Spec.URL = "javascript:alert(1)" + evil
+		n.Status.Conditions[0] = metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNoTeam, Message: evil}
+		n.Status.Deliveries = []v1alpha1.NotifierDelivery{
+			{ID: evil, Event: v1alpha1.NotifierEvent(evil), Kind: "Post", Name: evil, State: v1alpha1.DeliveryPending, Message: evil},
+			{ID: evil, Event: v1alpha1.EventConnectionBroken, Kind: "Connection", Name: "our-x", State: v1alpha1.DeliveryState(evil)},
+			{ID: evil, Event: v1alpha1.EventMediaRejected, Kind: "Media", Name: evil},
+		}
+	})
 	w.put(textPost("draft", evil, asDraft))
 	w.put(textPost("image", evil, asDraft, func(post *v1alpha1.Post) {
 		post.Spec.Category, post.Spec.Image = v1alpha1.CategoryImage, &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "m-1", AltText: evil}}}
@@ -99,6 +108,7 @@ func TestThreatMarkup(t *testing.T) {
 	w := hostile()
 	for _, path := range []string{
 		"", "posts", "calendar", "posts/new", "posts/new?from=image", "posts/draft", "posts/draft/edit", "posts/image", "posts/image/edit", "posts/failed",
+		"notifications", "notifications/evil", "notifications/evil/edit", "notifications/evil/delete",
 		"connections", "keys", "agents", "team", "bulk?act=publish&post=draft&post=failed&post=" + url.QueryEscape(evil), "posts?q=" + url.QueryEscape(evil) + "&by=agent:" + url.QueryEscape(evil) + "&account=" + url.QueryEscape(evil),
 		"calendar?view=week", "calendar?view=agenda", "?said=" + url.QueryEscape(evil), "posts?status=" + url.QueryEscape(evil), "calendar?month=" + url.QueryEscape(evil),
 	} {
@@ -109,7 +119,7 @@ func TestThreatMarkup(t *testing.T) {
 		}
 	}
 	form := url.Values{"category": {"image"}, "caption": {evil}, "image": {"m-1", evil}, "target": {"our-x", evil}, "own-our-x": {evil}, "key": {evil}, "version": {evil}, "zone": {evil}}
-	for _, path := range []string{"compose/check", "compose/save", "posts/draft/save", "posts/new", "posts/draft/edit", "keys", "posts/failed/settle", "connections/connect", "keys/k-1/drop"} {
+	for _, path := range []string{"compose/check", "compose/save", "posts/draft/save", "posts/new", "posts/draft/edit", "keys", "notifications/new", "posts/failed/settle", "connections/connect", "keys/k-1/drop"} {
 		answer := w.serve(newRequest(&administrator, "/teams/"+acme+"/"+path, form))
 		checkMarkup(t, "POST "+path, parsed(t, answer.Body.String()))
 	}

@@ -46,12 +46,18 @@ type rights struct {
 	create, update, upload, seeFiles, seeAccounts, connect, reconnect, disconnect, listKeys, createKeys, changeKeys, seeUsage, seeMembers bool
 
 	seeSchedules, createSchedules, changeSchedules, deleteSchedules bool
+	seeNotifiers, createNotifiers, changeNotifiers, deleteNotifiers bool
 }
 
 // compose and edit report whether the user may use the form for posts, which lists the accounts.
 func (has *rights) compose() bool { return has.create && has.seeAccounts }
 
 func (has *rights) edit() bool { return has.update && has.seeAccounts }
+
+// writeNotifiers reports whether the user has every right to notifiers that an API key with the permission has.
+func (has *rights) writeNotifiers() bool {
+	return has.createNotifiers && has.changeNotifiers && has.deleteNotifiers
+}
 
 // byRight maps the rights that Kubernetes checks to the fields.
 func (has *rights) byRight() map[right]*bool {
@@ -60,6 +66,7 @@ func (has *rights) byRight() map[right]*bool {
 		createConnection: &has.connect, patchConnection: &has.reconnect, deleteConnection: &has.disconnect,
 		seeKeys: &has.listKeys, createKeys: &has.createKeys, updateKeys: &has.changeKeys, seeUsages: &has.seeUsage, seeBindings: &has.seeMembers,
 		seeSchedules: &has.seeSchedules, createSchedules: &has.createSchedules, updateSchedules: &has.changeSchedules, deleteSchedules: &has.deleteSchedules,
+		seeNotifiers: &has.seeNotifiers, createNotifiers: &has.createNotifiers, updateNotifiers: &has.changeNotifiers, deleteNotifiers: &has.deleteNotifiers,
 	}
 }
 
@@ -79,6 +86,7 @@ const (
 	verbList, verbCreate = "list", "create"
 	ofConnections        = "connections"
 	ofSchedules          = "postschedules"
+	ofNotifiers          = "notifiers"
 	ofBindings           = "rolebindings.rbac.authorization.k8s.io"
 )
 
@@ -101,6 +109,10 @@ var (
 	createSchedules  = right{verbCreate, ofSchedules}
 	updateSchedules  = right{"update", ofSchedules}
 	deleteSchedules  = right{"delete", ofSchedules}
+	seeNotifiers     = right{verbList, ofNotifiers}
+	createNotifiers  = right{verbCreate, ofNotifiers}
+	updateNotifiers  = right{"update", ofNotifiers}
+	deleteNotifiers  = right{"delete", ofNotifiers}
 	seeBindings      = right{verbList, ofBindings}
 	createBindings   = right{verbCreate, ofBindings}
 )

@@ -64,6 +64,8 @@ type Config struct {
 	Teams *limits.RateLimiter
 	// Bodies limits the memory used for forms; nil disables the limit.
 	Bodies *limits.BodyLimiter
+	// SendsEmail is true if the installation has a mail server for notifications.
+	SendsEmail bool
 	// StoreOrigins are the store's origins, where browsers upload files, separated by spaces; empty if there is no
 	// store.
 	StoreOrigins string

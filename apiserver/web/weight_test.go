@@ -35,6 +35,14 @@ func crowded() *world {
 		w.index.Upsert(acme, crowdedPost(i, now.Add(time.Duration(i-2000)*9*time.Minute)), uint64(i+1))
 	}
 	w.put(textPost("p-1", "text"))
+	full := notifierOf("failures")
+	for i := range v1alpha1.MaxPendingDeliveries + v1alpha1.MaxFinishedDeliveries {
+		full.Status.Deliveries = append(full.Status.Deliveries, v1alpha1.NotifierDelivery{
+			ID: "msg_" + idNumber(i)[2:], Event: v1alpha1.EventPostFailed, Kind: "Post", Name: idNumber(i), UID: "u", OccurredAt: v1alpha1.NewTime(now.Add(-time.Duration(i) * time.Minute)),
+			State: v1alpha1.DeliveryPending, Attempts: 3, Message: "the receiver answered 503 Service Unavailable",
+		})
+	}
+	w.notifiers[acme+"/failures"] = full
 	return w
 }
 
@@ -66,7 +74,7 @@ var crowdedPages = map[string]string{
 	"Overview": "", "List": "posts", "Later": "posts?status=scheduled&after=1797000000000.p", "Search": "posts?q=learnt+matters&by=person:oidc:ada",
 	"Month": "calendar", "Week": "calendar?view=week", "Agenda": "calendar?view=agenda", "MonthOfSearch": "calendar?status=scheduled&q=learnt", "Composer": "posts/new",
 	"Post": "posts/p-1", "Accounts": "connections", "Team": "team",
-	"Schedules": "schedules", "Schedule": "schedules/new",
+	"Schedules": "schedules", "Schedule": "schedules/new", "Notifier": "notifications/failures",
 }
 
 // onDemand are the scripts that no page loads at first: upload.js loads two with the first file, compose.js one with the first key.

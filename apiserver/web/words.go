@@ -102,6 +102,12 @@ var flashMessages = map[string]string{
 	wordSuspended:    "The schedule is suspended. No posts are created until you resume it.",
 	wordResumed:      "The schedule is resumed. Times in between are left out.",
 	wordScheduleGone: "The schedule is deleted. Its posts disappear in a few seconds.",
+
+	wordNotifies:          "The notification is stored.",
+	wordNotifierSuspended: "The notification is suspended. Nothing is sent until you resume it.",
+	wordNotifierResumed:   "The notification is resumed. What happened meanwhile is sent now.",
+	wordNotifierGone:      "The notification is deleted.",
+	wordResent:            "It is being sent again. The list shows the result in a few seconds.",
 }
 
 const (
@@ -118,6 +124,12 @@ const (
 	wordSuspended    = "suspended"
 	wordResumed      = "resumed"
 	wordScheduleGone = "unscheduled"
+	// The effects of a form on a notifier.
+	wordNotifies          = "notifies"
+	wordNotifierSuspended = "muted"
+	wordNotifierResumed   = "unmuted"
+	wordNotifierGone      = "silent"
+	wordResent            = "resent"
 	// wordCreated is shown until the post is settled. After that, its state shows the result.
 	wordCreated = "created"
 )

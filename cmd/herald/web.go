@@ -37,7 +37,7 @@ func webConfig(c *configv1alpha1.APIServerConfiguration, file, namespace string)
 		return nil, err
 	}
 	return &apiserver.WebConfig{
-		Namespace: namespace, SignInSecret: c.Web.SignInSecret, RolePrefix: c.Web.RolePrefix, OIDC: provider, LinkCommand: linkCommand(&c.Web, file, namespace),
+		Namespace: namespace, SignInSecret: c.Web.SignInSecret, RolePrefix: c.Web.RolePrefix, SendsEmail: c.Web.EmailNotifications, OIDC: provider, LinkCommand: linkCommand(&c.Web, file, namespace),
 		Agents: &apiserver.AgentsConfig{LoopbackClients: c.Web.Agents.LoopbackClients, Proxied: proxied()},
 	}, nil
 }

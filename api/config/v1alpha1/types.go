@@ -105,6 +105,9 @@ type Web struct {
 	// RolePrefix is the name prefix of the installed user roles: RolePrefix-viewer, -editor and -admin ("herald"). Pages show these names
 	// to users who lack a role.
 	RolePrefix string `json:"rolePrefix,omitempty"`
+	// EmailNotifications is true if the manager has a mail server for notifications (false). While it is false, the form for notifications
+	// explains that emails are not sent.
+	EmailNotifications bool `json:"emailNotifications,omitempty"`
 	// OIDC configures sign-in through an OpenID Connect provider. Without it, users sign in with a one-time link from `herald signin-link`.
 	OIDC *OIDC `json:"oidc,omitempty"`
 	// Agents configures which agents may request a user's consent to act for a team.

@@ -153,6 +153,9 @@ web:
   enabled: true
   signInSecret: {{ include "herald.fullname" . }}-web
   rolePrefix: {{ include "herald.fullname" . }}
+  {{- if (.Values.smtp).host }}
+  emailNotifications: true
+  {{- end }}
   {{- with include "herald.oidc" . }}
   oidc:
     {{- . | nindent 4 }}
