@@ -60,6 +60,8 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		Entry("accounts", "connections", "accounts"),
 		Entry("keys", "keys", "keys"),
 		Entry("team", "team", "team"),
+		Entry("notifications", "notifications", "notifications-empty"),
+		Entry("notification", "notifications/new", "notification-new"),
 	)
 
 	DescribeTable("connects accounts through the platforms' consent pages",
@@ -209,7 +211,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 // pages are the paths of a team's pages, by name.
 var pages = map[string]string{
 	"overview": "", "posts": "posts", "composer": "posts/new", "calendar": "calendar", "accounts": "connections", "keys": "keys", "agents": "agents",
-	"team": "team", "scheduled": "posts?status=scheduled", "search": "posts?q=post+99", "week": "calendar?view=week", "agenda": "calendar?view=agenda",
+	"team": "team", "notifications": "notifications", "notification": "notifications/new", "scheduled": "posts?status=scheduled", "search": "posts?q=post+99", "week": "calendar?view=week", "agenda": "calendar?view=agenda",
 }
 
 // signedIn is the Cookie header of a user signed in by a link.

@@ -1,0 +1,160 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package browser
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/test/browser/chrome"
+	"github.com/herald-social/herald/test/browser/web"
+)
+
+// nobody is an address without a server: the name is reserved, and cannot be resolved (RFC 2606).
+const nobody = "https://hooks.herald.invalid/herald"
+
+// forgetNotifier deletes a notifier after the spec.
+func forgetNotifier(name string) client.Client {
+	GinkgoHelper()
+	kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
+	must(err)
+	DeferCleanup(func(ctx context.Context) error {
+		return client.IgnoreNotFound(kubernetes.Delete(ctx, &v1alpha1.Notifier{ObjectMeta: metav1.ObjectMeta{Namespace: cluster.DemoNamespace, Name: name}}))
+	})
+	return kubernetes
+}
+
+// toNotifications opens the notifications from the team's page.
+func toNotifications(page *chrome.Page, site web.Site) {
+	GinkgoHelper()
+	must(site.Team())
+	must(page.Get("link", "Notifications").Follow())
+}
+
+var _ = Describe("Notifications", func() {
+	It("are set up with a secret that is shown once, fail, are sent again, suspended and deleted", func(ctx SpecContext) {
+		name := fmt.Sprintf("hook-%d", time.Now().UnixNano()%1_000_000)
+		kubernetes := forgetNotifier(name)
+		page, site := signedInPage()
+		toNotifications(page, site)
+		must(page.WaitText("No notification yet"))
+		inEveryLook(page, "notifications-empty")
+		must(page.Get("link", "New notification").Follow())
+		inEveryLook(page, "notification-new")
+		must(page.Get("radio", "Email").Check(true))
+		must(page.WaitText("This installation has no mail server"))
+		inEveryLook(page, "notification-new-email")
+
+		By("refusing an address without encryption, with what was entered")
+		must(page.Get("radio", "Webhook").Check(true))
+		must(page.Get("textbox", "Name").Fill(name))
+		must(page.GetPart("textbox", "Address").Fill("http://hooks.herald.invalid/herald"))
+		must(page.Get("checkbox", "A post was published").Check(true))
+		must(page.Get("button", "Save").Follow())
+		must(page.WaitText("Address: Must start with https://."))
+		page.Forget() // the browser logs the refusal
+		inEveryLook(page, "notification-refused")
+		must(page.GetPart("textbox", "Address").Fill(nobody))
+		must(page.Get("button", "Save").Follow())
+		must(page.WaitText("Copy the signing secret now."))
+		secret, err := chrome.Eval[string](page, `document.getElementById("secret").textContent`)
+		must(err)
+		Expect(secret).To(HavePrefix("whsec_"))
+		inEveryLook(page, "notification-secret")
+		must(page.Reload())
+		must(page.WaitText("Nothing yet"))
+		Expect(chrome.Eval[bool](page, fmt.Sprintf(`document.body.textContent.includes(%q)`, secret))).To(BeFalse())
+
+		By("showing why nothing arrives")
+		must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "X, @herald_demo"}}, Text: "To be reported by " + name}))
+		must(site.Publish())
+		must(page.WaitText("Posted"))
+		waits := func() ([]v1alpha1.NotifierDelivery, error) {
+			n := &v1alpha1.Notifier{}
+			err := kubernetes.Get(ctx, client.ObjectKey{Namespace: cluster.DemoNamespace, Name: name}, n)
+			return n.Status.Deliveries, err
+		}
+		Eventually(waits).WithTimeout(time.Minute).Should(ContainElement(HaveField("Message", Not(BeEmpty()))))
+		toNotifications(page, site)
+		must(page.WaitText("Failing"))
+		inEveryLook(page, "notifications")
+		must(page.Get("link", name).Follow())
+		must(page.WaitText("The last attempt failed"))
+		must(page.WaitText("To be reported by"))
+		inEveryLook(page, "notification-failing")
+		must(page.GetPart("button", "Send again: A post was published, To be reported by").Follow())
+		must(page.WaitText("It is being sent again."))
+		must(page.WaitText("Being sent again"))
+		inEveryLook(page, "notification-resent")
+
+		By("replacing the secret")
+		must(page.Get("button", "Create a new secret").Click())
+		must(page.Get("dialog", "").Get("button", "Create a new secret").Follow())
+		Expect(chrome.Eval[string](page, `document.getElementById("secret").textContent`)).To(And(HavePrefix("whsec_"), Not(Equal(secret))))
+
+		By("editing, suspending and deleting it")
+		must(page.Get("link", "Edit "+name).Follow())
+		inEveryLook(page, "notification-edit")
+		must(page.Get("checkbox", "A post was published").Check(false))
+		must(page.Get("button", "Save").Follow())
+		must(page.WaitText("The notification is stored."))
+		must(page.Get("button", "Suspend "+name).Click())
+		must(page.Get("dialog", "").Get("button", "Suspend").Follow())
+		must(page.WaitText("The notification is suspended."))
+		must(page.Get("button", "Resume "+name).Follow())
+		must(page.WaitText("The notification is resumed."))
+		must(page.Get("link", "Delete "+name+"…").Follow())
+		must(page.WaitText("Nothing more is sent"))
+		inEveryLook(page, "notification-delete")
+		must(page.Get("button", "Delete the notification").Follow())
+		must(page.WaitText("The notification is deleted."))
+		Eventually(func() error {
+			_, err := waits()
+			return client.IgnoreNotFound(err)
+		}).Should(Succeed())
+	}, NodeTimeout(4*time.Minute))
+
+	It("are set up by keyboard alone", func() {
+		name := fmt.Sprintf("keys-%d", time.Now().UnixNano()%1_000_000)
+		forgetNotifier(name)
+		page, site := signedInPage()
+		must(site.Team())
+		person := keys{page}
+		person.follow(page.Get("link", "Notifications"), kb.Enter)
+		person.follow(page.Get("link", "New notification"), kb.Enter)
+		person.press(page.Get("radio", "Slack"), kb.ArrowRight)
+		person.press(page.Get("textbox", "Name"), name)
+		person.press(page.GetPart("textbox", "Address"), nobody)
+		person.press(page.Get("checkbox", "An account expires soon"), " ")
+		person.follow(page.Get("button", "Save"), kb.Enter)
+		must(page.WaitText("Copy the signing secret now."))
+		must(page.WaitText("An account expires soon"))
+	})
+
+	It("are set up without scripts", func() {
+		name := fmt.Sprintf("plain-%d", time.Now().UnixNano()%1_000_000)
+		forgetNotifier(name)
+		page := newPage(chrome.Options{NoScript: true})
+		signIn(page)
+		must(page.Get("navigation", "Main").GetPart("link", "Team").Follow())
+		must(page.Get("link", "Notifications").Follow())
+		must(page.Get("link", "New notification").Follow())
+		must(page.Get("radio", "Slack").Check(true))
+		must(page.Get("textbox", "Name").Fill(name))
+		must(page.GetPart("textbox", "Address").Fill("https://hooks.slack.invalid/services/secret"))
+		must(page.Get("button", "Save").Follow())
+		must(page.WaitText("The notification is stored."))
+		must(page.WaitText("Slack to an incoming webhook"))
+		inEveryBareLook(page, "notification-noscript")
+	})
+})
