@@ -72,16 +72,13 @@ type decider struct {
 	rule *Rule
 }
 
-// decided returns the time through which occurrences are decided.
+// decided returns the time through which occurrences were decided before.
 func (d *decider) decided() time.Time {
 	through, status := d.Schedule.CreationTimestamp.Time, &d.Schedule.Status
 	for _, t := range []*v1alpha1.Time{status.LastScheduledTime, status.SkippedThrough} {
 		if t != nil && t.After(through) {
 			through = t.Time
 		}
-	}
-	if n := len(d.Create); n > 0 {
-		through = d.Create[n-1].At
 	}
 	return through
 }

@@ -163,6 +163,7 @@ func TestDecide(t *testing.T) {
 			{at: "2026-12-02T08:00:00Z", want: []string{"02T09:00#0"}},
 			{at: "2026-12-03T08:00:00Z", want: []string{"03T09:00#1"}},
 			{at: "2026-12-04T08:00:00Z"},
+			{at: "2026-12-04T09:30:00Z"},
 		}},
 		"a count is not exceeded by a late post": {applied(every("*/20 * * * *"), withCount(2)), []pass{
 			{at: "2026-12-01T12:45:00Z", want: []string{"01T12:40#0", "01T13:00#1"}},
@@ -198,23 +199,26 @@ func TestDecide(t *testing.T) {
 
 // TestDecision checks the problems and times that a decision reports with its posts.
 func TestDecision(t *testing.T) {
-	suspended, now := applied(), "2026-12-02T08:30:00Z"
+	now := "2026-12-02T08:30:00Z"
+	full := func(s *v1alpha1.PostSchedule) { s.Status.Posts = 1 }
 	for name, tc := range map[string]struct {
-		schedule             *v1alpha1.PostSchedule
-		held                 bool
-		now                  string
-		next, missed, wakeAt string
-		complete             bool
+		schedule                      *v1alpha1.PostSchedule
+		held                          bool
+		now                           string
+		next, missed, skipped, wakeAt string
+		complete                      bool
 	}{
-		"waiting":                             {applied(), false, "2026-12-01T13:00:00Z", "2026-12-02T09:00:00Z", "", "2026-12-02T08:00:00Z", false},
-		"the post of today is created":        {applied(), false, now, "2026-12-03T09:00:00Z", "", "2026-12-03T08:00:00Z", false},
-		"before startAt":                      {applied(between("2027-01-01T00:00:00Z", "")), false, now, "2027-01-01T09:00:00Z", "", "2027-01-01T08:00:00Z", false},
-		"suspended: the next is unknown":      {suspended, true, now, "", "", "2026-12-02T09:00:00Z", false},
-		"the last of two":                     {applied(withCount(1)), false, now, "", "", "", true},
-		"past endAt":                          {applied(between("", "2026-12-01T18:00:00Z")), false, now, "", "", "", true},
-		"past endAt and suspended":            {applied(between("", "2026-12-01T18:00:00Z")), true, now, "", "", "", true},
-		"missed, with the first of them":      {applied(), false, "2026-12-05T12:00:00Z", "2026-12-06T09:00:00Z", "2026-12-02T09:00:00Z", "2026-12-06T08:00:00Z", false},
-		"created late, but not for the first": {applied(), false, "2026-12-03T09:30:00Z", "2026-12-04T09:00:00Z", "2026-12-02T09:00:00Z", "2026-12-04T08:00:00Z", false},
+		"waiting":                             {applied(), false, "2026-12-01T13:00:00Z", "2026-12-02T09:00:00Z", "", "", "2026-12-02T08:00:00Z", false},
+		"the post of today is created":        {applied(), false, now, "2026-12-03T09:00:00Z", "", "", "2026-12-03T08:00:00Z", false},
+		"before startAt":                      {applied(between("2027-01-01T00:00:00Z", "")), false, now, "2027-01-01T09:00:00Z", "", "", "2027-01-01T08:00:00Z", false},
+		"suspended: the next is unknown":      {applied(), true, now, "", "", "", "2026-12-02T09:00:00Z", false},
+		"suspended: what has passed is over":  {applied(), true, "2026-12-02T09:00:00Z", "", "", "2026-12-02T09:00:00Z", "2026-12-03T09:00:00Z", false},
+		"the last of two":                     {applied(withCount(1)), false, now, "", "", "", "", true},
+		"past the last, and suspended":        {applied(withCount(1), full), true, "2026-12-04T09:30:00Z", "", "", "", "", true},
+		"past endAt":                          {applied(between("", "2026-12-01T18:00:00Z")), false, now, "", "", "", "", true},
+		"past endAt and suspended":            {applied(between("", "2026-12-01T18:00:00Z")), true, now, "", "", "", "", true},
+		"missed, with the first of them":      {applied(), false, "2026-12-05T12:00:00Z", "2026-12-06T09:00:00Z", "2026-12-02T09:00:00Z", "2026-12-05T12:00:00Z", "2026-12-06T08:00:00Z", false},
+		"created late, but not for the first": {applied(), false, "2026-12-03T09:30:00Z", "2026-12-04T09:00:00Z", "2026-12-02T09:00:00Z", "", "2026-12-04T08:00:00Z", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rule, err := Parse(tc.schedule.Spec.Schedule, tc.schedule.Spec.TimeZone)
@@ -226,9 +230,9 @@ func TestDecision(t *testing.T) {
 				}
 				return at.Format(time.RFC3339)
 			}
-			want := []string{tc.next, tc.missed, tc.wakeAt, fmt.Sprint(tc.complete)}
-			if diff := cmp.Diff(want, []string{format(d.Next), format(d.Missed), format(d.Wake), fmt.Sprint(d.Complete)}); diff != "" {
-				t.Errorf("next, missed, wake, complete (-want +got):\n%s", diff)
+			want := []string{tc.next, tc.missed, tc.skipped, tc.wakeAt, fmt.Sprint(tc.complete)}
+			if diff := cmp.Diff(want, []string{format(d.Next), format(d.Missed), format(d.SkipThrough), format(d.Wake), fmt.Sprint(d.Complete)}); diff != "" {
+				t.Errorf("next, missed, skipped, wake, complete (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -296,6 +300,10 @@ func TestPostOf(t *testing.T) {
 	}
 	if s.Spec.Template.Targets[0].Caption != "" {
 		t.Error("the template was changed")
+	}
+	s.Spec.Texts = nil
+	if p := PostOf(s, Occurrence{At: instant("2026-12-02T09:00:00Z")}); p.Spec.Targets[0].Caption != "" {
+		t.Errorf("an image may be posted without a text, not with %q", p.Spec.Targets[0].Caption)
 	}
 }
 

@@ -32,7 +32,7 @@ const hoursPerDay = 24
 
 // Rule is a cron expression in a time zone.
 type Rule struct {
-	// cron runs on the clock on the wall. It is evaluated in UTC, where every time exists once.
+	// cron runs on the clock on the wall. It has no zone and is evaluated for times in UTC, where every time exists once.
 	cron cron.Schedule
 	zone *time.Location
 }
@@ -65,7 +65,7 @@ func parseZone(zone string) (*time.Location, error) {
 	return location, nil
 }
 
-// parseExpression returns a cron expression that is evaluated in UTC.
+// parseExpression returns a cron expression without a zone. It is evaluated in that of its argument.
 func parseExpression(expression string) (*cron.SpecSchedule, error) {
 	if strings.Contains(expression, "TZ=") {
 		return nil, errors.New("contains a time zone; write it into timeZone instead")
@@ -78,7 +78,6 @@ func parseExpression(expression string) (*cron.SpecSchedule, error) {
 	if !ok {
 		return nil, errors.New("is an interval; write times of day, such as \"0 */6 * * *\" for every six hours")
 	}
-	fields.Location = time.UTC
 	if closest := closest(fields); closest < MinInterval {
 		return nil, fmt.Errorf("has occurrences %s apart; at least %s are required", closest, MinInterval)
 	}
@@ -100,11 +99,9 @@ func closest(fields *cron.SpecSchedule) time.Duration {
 			least, previous = min(least, minute-previous), minute
 		}
 	}
-	for hour := range hoursPerDay {
-		if fields.Hour&(1<<hour) != 0 && fields.Hour&(1<<((hour+1)%hoursPerDay)) != 0 {
-			least = min(least, first+minutesPerHour-last)
-			break
-		}
+	hours := fields.Hour & (1<<hoursPerDay - 1)
+	if following := hours>>1 | hours<<(hoursPerDay-1); hours&following != 0 {
+		least = min(least, first+minutesPerHour-last)
 	}
 	return time.Duration(least) * time.Minute
 }
@@ -149,13 +146,10 @@ func (r *Rule) wall(at time.Time) time.Time {
 func (r *Rule) instant(wall time.Time) time.Time {
 	// time.Date uses either of the two offsets around a change, without a guarantee of which.
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), 0, 0, r.zone)
-	start, _ := at.ZoneBounds()
-	switch shown := r.wall(at); {
-	case shown.Before(wall):
+	if shown := r.wall(at); shown.Before(wall) {
 		return at.Add(wall.Sub(shown)).UTC()
-	case shown.After(wall) || start.IsZero():
-		return at.UTC()
 	}
+	start, _ := at.ZoneBounds()
 	_, before := start.Add(-1).Zone()
 	if earlier := wall.Add(-time.Duration(before) * time.Second); earlier.Before(start) {
 		return earlier
