@@ -84,7 +84,7 @@ func Text(text string, rules Rules) ([]string, error) {
 			borders = borders[1:]
 		}
 		cut := cutAt(text[start:], start, borders, rules.Fits)
-		if cut < 0 {
+		if cut == none {
 			return nil, ErrTooLarge
 		}
 		parts = append(parts, strings.TrimSpace(text[start:cut]))
@@ -92,13 +92,16 @@ func Text(text string, rules Rules) ([]string, error) {
 	}
 }
 
-// cutAt returns where the first part of the rest of a text ends, or -1 if not even its beginning fits. The rest and the
-// borders start at the given offset, and the last border is the end of the text.
+// none is returned instead of an offset or index.
+const none = -1
+
+// cutAt returns where the first part of the rest of a text ends, or none if not even its beginning fits. The rest and
+// the borders start at the given offset, and the last border is the end of the text.
 func cutAt(rest string, start int, borders []border, fits func(string) bool) int {
 	last := furthest(len(borders), func(i int) bool { return fits(strings.TrimSpace(rest[:borders[i].at-start])) })
 	switch last {
-	case -1:
-		return -1
+	case none:
+		return none
 	case len(borders) - 1:
 		return borders[last].at
 	}
@@ -116,18 +119,14 @@ func cutAt(rest string, start int, borders []border, fits func(string) bool) int
 	return borders[last].at
 }
 
-// furthest returns the largest i below n for which fits holds, or -1. Longer parts do not fit, except that a longer part
-// may end with an address that counts less than its beginning.
+// furthest returns the largest i below n for which fits holds, or none. Longer parts do not fit, except that a longer
+// part may end with an address that counts less than its beginning.
 func furthest(n int, fits func(int) bool) int {
 	end := 1
 	for end < n && fits(end) {
 		end *= 2
 	}
-	last := sort.Search(min(end+1, n), func(i int) bool { return !fits(i) }) - 1
-	for last >= 0 && !fits(last) {
-		last--
-	}
-	return last
+	return sort.Search(min(end+1, n), func(i int) bool { return !fits(i) }) - 1
 }
 
 // bordersOf returns the places where the text may be divided, in order: the ends of its grapheme clusters outside links,

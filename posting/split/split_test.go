@@ -41,12 +41,20 @@ func TestText(t *testing.T) {
 		{"blank parts are dropped", " \n\n ", nil},
 		{"paragraphs stay together, although another sentence would fit", short + "\n\n" + short + " " + short, []string{short, short + " " + short}},
 		{"two paragraphs share a part where both fit", short + "\n\n" + short + "\n\n" + short, []string{short + "\n\n" + short, short}},
+		{"paragraphs that fit together are not split", short + "\n\n" + short, []string{short + "\n\n" + short}},
 		{"a line break is a border like the end of a sentence", short + "\n" + long, []string{short, long}},
+		{"a line break alone does not start a paragraph", short + "\n" + short + " " + long, []string{short + "\n" + short, long}},
 		{"sentences stay together", short + " " + long, []string{short, long}},
 		{"words are not split", strings.Repeat("word ", 60), []string{strings.TrimSpace(strings.Repeat("word ", 56)), strings.TrimSpace(strings.Repeat("word ", 4))}},
 		{"a heading shares a part with the beginning of a long sentence", "News\n\n" + strings.Repeat("word ", 60), []string{"News\n\n" + strings.TrimSpace(strings.Repeat("word ", 55)), strings.TrimSpace(strings.Repeat("word ", 5))}},
+		{"a heading of a later part does too", words(276) + "\n\nNews\n\n" + strings.Repeat("word ", 60), []string{words(276), "News\n\n" + strings.TrimSpace(strings.Repeat("word ", 55)), strings.TrimSpace(strings.Repeat("word ", 5))}},
+		{"a sentence of a quarter of a part stands alone", words(69) + " " + strings.Repeat("Word ", 60), []string{words(69), strings.TrimSpace(strings.Repeat("Word ", 56)), strings.TrimSpace(strings.Repeat("Word ", 4))}},
+		{"a shorter one does not", words(68) + " " + strings.Repeat("Word ", 60), []string{words(68) + " " + strings.TrimSpace(strings.Repeat("Word ", 42)), strings.TrimSpace(strings.Repeat("Word ", 18))}},
+		{"a quarter is measured from the start of the part", long + "\n\n" + words(100) + "\n\n" + long, []string{long, words(100), long}},
 		{"a compound is not split at its hyphen", strings.Repeat("a ", 130) + "state-of-the-art-and-more", []string{strings.TrimSpace(strings.Repeat("a ", 130)), "state-of-the-art-and-more"}},
 		{"a long word is split", strings.Repeat("a", 300), []string{strings.Repeat("a", 280), strings.Repeat("a", 20)}},
+		{"a word before it is not too short to be a part", "see " + strings.Repeat("a", 300), []string{"see", strings.Repeat("a", 280), strings.Repeat("a", 20)}},
+		{"a CJK radical is a word", "\u2e80" + strings.Repeat("a", 300), []string{"\u2e80", strings.Repeat("a", 280), strings.Repeat("a", 20)}},
 		{"a URL counts 23 and is not split", strings.Repeat("a ", 128) + address, []string{strings.Repeat("a ", 128) + address}},
 		{"an address that does not fit starts the next part", strings.Repeat("a ", 130) + address, []string{strings.TrimSpace(strings.Repeat("a ", 130)), address}},
 		{"an emoji family counts 2 and is not split", strings.Repeat("a", 279) + "👨‍👩‍👧‍👦", []string{strings.Repeat("a", 279), "👨‍👩‍👧‍👦"}},
@@ -85,6 +93,16 @@ func TestTextIsLimited(t *testing.T) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestTextBesideLinks verifies that a text may be divided before and after a link, even without a blank.
+func TestTextBesideLinks(t *testing.T) {
+	t.Parallel()
+	rules := Rules{Fits: func(part string) bool { return len(part) <= 2 }, Links: []platforms.Link{{Start: 1, End: 3}, {Start: 3, End: 5}}, MaxParts: 4}
+	got, err := Text("abcdef", rules)
+	if diff := cmp.Diff([]string{"a", "bc", "de", "f"}, got); diff != "" || err != nil {
+		t.Error(err, diff)
 	}
 }
 
