@@ -88,7 +88,7 @@ func (s *Site) failures(v *visit, of *postindex.Found) g.Node {
 			h.Header(h.Class("section"), h.H2(g.Text("Failed in the last 7 days")),
 				h.A(h.Href(v.path("posts")+filters{status: stateUnhandled}.query()), g.Text("All "+strconv.Itoa(of.Total)), h.Span(h.Class("hidden"), g.Text(" that failed in the last 7 days")))),
 			h.Ul(h.Class("list failures"), g.Map(of.Posts, func(p postindex.Summary) g.Node {
-				return h.Li(s.rowLink(v, &p), g.If(v.may.update, v.dismissForm(p.ID, titleOfPost(&p), v.path(""))))
+				return h.Li(s.rowLink(v, &p), g.If(v.may.update, v.dismissForm(p.ID, headingOf(&p), v.path(""))))
 			})))
 	})
 }
@@ -103,8 +103,8 @@ func (s *Site) questions(v *visit, of *bridge.PostPage) g.Node {
 			action = "Answer"
 		}
 		out = append(out, notice(caution,
-			h.P(h.Strong(g.Text(needsAnswer.word+": ")), g.Text("it is not known whether "+quoted(titleOfPost(p))+" was published on "+inDoubt(p)+". Do not post it again before you have looked.")),
-			h.P(h.A(h.Class("button small"), h.Href(v.path("posts/"+p.ID)), g.Text(action), h.Span(h.Class("hidden"), g.Text(": "+titleOfPost(p)))))))
+			h.P(h.Strong(g.Text(needsAnswer.word+": ")), g.Text("it is not known whether "+quoted(headingOf(p))+" was published on "+inDoubt(p)+". Do not post it again before you have looked.")),
+			h.P(h.A(h.Class("button small"), h.Href(v.path("posts/"+p.ID)), g.Text(action), h.Span(h.Class("hidden"), g.Text(": "+headingOf(p)))))))
 	}
 	if more := of.Total - len(of.Posts); more > 0 {
 		out = append(out, notice(caution, h.P(g.Text("More posts need your answer: "+strconv.Itoa(more)+". "),
