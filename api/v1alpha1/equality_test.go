@@ -31,7 +31,7 @@ func TestSemanticEqual(t *testing.T) {
 			return s
 		}(), true},
 		"later":         {"a millisecond counts", status(noon.Add(time.Millisecond), "1"), false},
-		"other version": {"all words are equal", status(noon, "2"), false},
+		"other version": {"only the version differs", status(noon, "2"), false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
