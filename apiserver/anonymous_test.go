@@ -117,7 +117,7 @@ func TestStrangers(t *testing.T) {
 		ask("203.0.113.7:9", "", "bad")
 	}
 	if more := strings.Count(log.String(), "\n") - lines; more > 0 {
-		t.Errorf("%d lines of log for requests that were refused as too many", more)
+		t.Errorf("rejected requests added %d log lines", more)
 	}
 	if !strings.Contains(log.String(), "remote=192.0.2.1\n") || !strings.Contains(log.String(), "remote=203.0.113.8:1\n") || strings.Contains(log.String(), "remote=10.0.0.1") {
 		t.Errorf("the log does not show the clients: %s", log)

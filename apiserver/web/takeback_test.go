@@ -130,7 +130,7 @@ func TestUndoTooLate(t *testing.T) {
 		t.Errorf("a draft returned %d", answer.Code)
 	}
 	if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-9/takeback", url.Values{})); answer.Code != http.StatusNotFound {
-		t.Errorf("a post that is not there: %d", answer.Code)
+		t.Errorf("a missing post returned %d", answer.Code)
 	}
 }
 
