@@ -27,11 +27,11 @@ func TestLinkFlags(t *testing.T) {
 	}{
 		"none":            {"a pod needs no flags", nil, ""},
 		"all":             {"from an administrator's machine", []string{"--config=a", "--kubeconfig=b", "--namespace=c", "--site=http://127.0.0.1:8080/", "--valid=1h"}, ""},
-		"never":           {"an invalid link has no use", []string{"--valid=0"}, "--valid=0s"},
-		"for ever":        {"a link that is forgotten must end", []string{"--valid=25h"}, "24h0m0s at most"},
+		"never":           {"a link must be valid for some time", []string{"--valid=0"}, "--valid=0s"},
+		"for ever":        {"a forgotten link must expire", []string{"--valid=25h"}, "24h0m0s at most"},
 		"no address":      {"the link could not be opened", []string{"--site=127.0.0.1:8080"}, "--site=127.0.0.1:8080"},
 		"site with path":  {"the application is at the root", []string{"--site=http://a/b"}, "--site=http://a/b"},
-		"without dashes":  {"it is not silently ignored", []string{"valid=1h"}, "unexpected argument"},
+		"without dashes":  {"an argument without dashes is rejected", []string{"valid=1h"}, "unexpected argument"},
 		"no such flag":    {"unknown flags are rejected", []string{"--for=1h"}, "-for"},
 		"another's place": {"a script is not a site", []string{"--site=javascript://a"}, "--site=javascript://a"},
 	} {

@@ -53,8 +53,8 @@ func TestCheck(t *testing.T) {
 		"too old":      {"it drops selectable fields silently", "v1.31.9", nil, 0, false, "Kubernetes, v1.31.9, is too old: Herald needs 1.32 or newer"},
 		"no version":   {"it is not a Kubernetes version", "latest", nil, 0, false, `"latest", which is not a version`},
 		"not applied":  {"CRDs are applied first", "v1.37.1", nil, http.StatusNotFound, false, "does not serve apikeys.social.herald.dev; apply the resource definitions"},
-		"not readable": {"the right is missing", "v1.37.1", nil, http.StatusForbidden, false, "may not read apikeys.social.herald.dev; grant it the right"},
-		"not served":   {"the API server is starting, and serves them last", "v1.37.1", nil, 0, true, "does not answer yet under"},
+		"not readable": {"the permission is missing", "v1.37.1", nil, http.StatusForbidden, false, "may not read apikeys.social.herald.dev; grant it the right"},
+		"not served":   {"a starting API server serves CRDs last", "v1.37.1", nil, 0, true, "does not answer yet under"},
 		"neither":      {"without the permission to read the CRDs, it waits as well", "v1.37.1", nil, http.StatusForbidden, true, "does not answer yet under"},
 		"a field of the spec": {"values in it would be lost", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			drop(version(c).Schema.OpenAPIV3Schema, "spec", "onUnknownOutcome")
