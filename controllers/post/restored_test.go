@@ -106,7 +106,7 @@ var _ = Describe("A post that is restored with its status", func() {
 		if backup = c.picture(); point == finished {
 			backup = last
 		}
-		Expect(backup).NotTo(BeNil(), "the backup was never reached")
+		Expect(backup).NotTo(BeNil(), "the delivery did not reach the point of the backup")
 		remove(ctx, p)
 		return backup, last
 	}

@@ -169,7 +169,7 @@ func (c *ArmedCall) Done() {
 		s.dequeue(t)
 		delete(s.tickets, c.id)
 		for _, key := range t.keys {
-			// The gate is no longer reserved for it.
+			// The next ticket may use the gate.
 			s.offer(key)
 		}
 	}
