@@ -203,7 +203,7 @@ type Row struct {
 
 	Kind  *Kind
 	Title string
-	// uid is packed, and finished in milliseconds since 1970.
+	// uid is in packed form; finished is in milliseconds since 1970.
 	uid      string
 	finished int64
 	bytes    int64

@@ -52,13 +52,13 @@ func TestExtract(t *testing.T) {
 		at            time.Duration
 		width, height int
 	}{
-		"first frame":      {"the start is a moment too", "faststart.mp4", 0, 64, 48},
+		"first frame":      {"the first frame can be chosen", "faststart.mp4", 0, 64, 48},
 		"in between":       {"frames between key frames depend on others", "faststart.mp4", 500 * time.Millisecond, 64, 48},
 		"index at the end": {"the file is read in ranges", "tail.mp4", 500 * time.Millisecond, 64, 48},
 		"fragments":        {"streams are stored as fragments", "fragmented.mp4", 500 * time.Millisecond, 64, 48},
-		"QuickTime":        {"telephones make these", "quicktime.mov", 500 * time.Millisecond, 64, 48},
-		"turned":           {"it is shown upright", "rotated.mp4", 500 * time.Millisecond, 48, 64},
-		"large":            {"it is scaled down", "portrait.mp4", 0, 405, 720},
+		"QuickTime":        {"phones record QuickTime files", "quicktime.mov", 500 * time.Millisecond, 64, 48},
+		"turned":           {"a rotated frame is shown upright", "rotated.mp4", 500 * time.Millisecond, 48, 64},
+		"large":            {"a large frame is scaled down", "portrait.mp4", 0, 405, 720},
 	} {
 		t.Run(name, func(t *testing.T) {
 			picture, err := program.Extract(t.Context(), videoOf(sample(t, tc.file)), tc.at)
