@@ -138,7 +138,7 @@ func (s *Suite) testRenewal(t *testing.T) {
 		}
 	case ByItself:
 		if !f.platform.Capabilities().RenewsItself || f.platform.Capabilities().RefreshLead <= 0 {
-			t.Error("the limits do not declare that an access token renews itself, and when")
+			t.Error("the capabilities lack RenewsItself or RefreshLead")
 		}
 	case Never:
 	}
