@@ -73,7 +73,7 @@ func TestDeadlines(t *testing.T) {
 			},
 		},
 		"found locked by a probe": {
-			"it is not called at all", func(c *v1alpha1.Connection) { ready(c, metav1.ConditionFalse, v1alpha1.ReasonAccountRestricted) },
+			"a restricted account is not called", func(c *v1alpha1.Connection) { ready(c, metav1.ConditionFalse, v1alpha1.ReasonAccountRestricted) },
 			v1alpha1.Blocked{Reason: v1alpha1.ReasonAccountRestricted, Problem: `x restricts the account of connection "x": so it is`},
 		},
 	} {

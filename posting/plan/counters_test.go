@@ -142,10 +142,10 @@ func TestUses(t *testing.T) {
 		tc.post.Spec.Targets = tc.post.Spec.Targets[:1]
 		find := func(string) *v1alpha1.Connection { return tc.connection }
 		if diff := cmp.Diff([]usage.Use{tc.x}, Uses(&ofX, tc.post, find, 0)); diff != "" {
-			t.Errorf("%s: %s: of the posts to X:\n%s", name, tc.reason, diff)
+			t.Errorf("%s: %s: uses of the X counter (-want +got):\n%s", name, tc.reason, diff)
 		}
 		if diff := cmp.Diff([]usage.Use{tc.inbox}, Uses(&ofInbox, tc.post, find, 0)); diff != "" {
-			t.Errorf("%s: %s: of the inbox:\n%s", name, tc.reason, diff)
+			t.Errorf("%s: %s: uses of the inbox counter (-want +got):\n%s", name, tc.reason, diff)
 		}
 	}
 }

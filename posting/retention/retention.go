@@ -59,8 +59,8 @@ func (t Times) Evicts(labels map[string]string) bool {
 	return t.Applied || labels[v1alpha1.OriginLabel] != "" || labels[v1alpha1.ScheduleLabel] != ""
 }
 
-// least is how long a record is kept at least: counted from the creation of the post, for a request with an
-// Idempotency-Key, and from its removal from the cluster, for a GitOps tool that applies it again.
+// least is the minimum time that a record is kept. For a request with an Idempotency-Key it starts when the post is
+// created; for a GitOps tool that applies the post again, when the post is removed from the cluster.
 const least = 24 * time.Hour
 
 // ArchivedUntil returns until when a finished post is kept in the archive if it is removed from the cluster now.

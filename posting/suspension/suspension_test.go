@@ -56,10 +56,10 @@ func TestEnter(t *testing.T) {
 		suspended bool
 		want      string
 	}{
-		"never":                         {"most teams never are", nil, false, ""},
-		"starts":                        {"from now on deadlines move", nil, true, "0-"},
-		"lasts":                         {"its start remains", listed(-10), true, "-10-"},
-		"ends":                          {"it counts until now", listed(-10), false, "-10-0"},
+		"never":                         {"a team without suspensions", nil, false, ""},
+		"starts":                        {"a new suspension starts now", nil, true, "0-"},
+		"lasts":                         {"a continuing suspension keeps its start", listed(-10), true, "-10-"},
+		"ends":                          {"a suspension ends now", listed(-10), false, "-10-0"},
 		"ends with a clock behind":      {"its length is not negative", listed(10), false, "10-10"},
 		"starts again":                  {"both count", listed(-30, -20), true, "-30--20 0-"},
 		"starts again immediately":      {"a bouncing switch is one suspension", listed(-30, 0), true, "-30-"},
