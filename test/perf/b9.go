@@ -45,14 +45,14 @@ type b9 struct {
 	pid int
 }
 
-// hostile is what one kind of body costs.
+// hostile is the cost of one kind of hostile body.
 type hostile struct {
 	// One is the memory that the apiserver allocates for one body, and Many is the growth of its resident memory for
 	// many concurrent ones, in MiB.
 	One  float64 `json:"mib_one"`
 	Many float64 `json:"mib_64"`
-	// CPU is the CPU time that one body takes, in milliseconds, and Ratio is CPU as a multiple of what an honest body
-	// of the same size takes.
+	// CPU is the CPU time that one body takes, in milliseconds, and Ratio is CPU divided by the CPU time of an honest
+	// body of the same size.
 	CPU   float64 `json:"cpu_ms"`
 	Ratio float64 `json:"cpu_ratio"`
 	// Refused is how many of the concurrent requests were rejected with status 429.
