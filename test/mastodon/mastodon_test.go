@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mastodon has independent clients of Mastodon's API judge the simulated server, and read what Herald publishes:
+// Package mastodon runs independent clients of Mastodon's API on the simulated server, and reads with them what Herald publishes:
 // masto and megalodon from npm, and github.com/mattn/go-mastodon. A simulator alone would repeat its author's mistakes.
 package mastodon
 
@@ -94,7 +94,7 @@ func TestClients(t *testing.T) {
 					t.Skip("the client is not installed: make test-mastodon")
 				}
 			}
-			judge(t, command)
+			runClient(t, command)
 		})
 	}
 }
@@ -117,7 +117,7 @@ func site(t *testing.T) (url string, control sandboxtest.Client) {
 	return root.URL, sandboxtest.Client{URL: all.URL}
 }
 
-func judge(t *testing.T, command []string) {
+func runClient(t *testing.T, command []string) {
 	t.Helper()
 	url, control := site(t)
 	account, err := control.Account(t.Context(), "mastodon", "7", map[string]any{"processing_ms": 300})
