@@ -34,7 +34,10 @@ func blueskyServer(passwords ...string) *httptest.Server {
 		const session = `{"did":"` + did + `","handle":"acme.test","accessJwt":"access","refreshJwt":"refresh"}`
 		switch {
 		case strings.HasSuffix(r.URL.Path, ".createSession"):
-			var typed struct{ Identifier, Password string }
+			var typed struct {
+				Identifier string `json:"identifier"`
+				Password   string `json:"password"`
+			}
 			_ = json.NewDecoder(r.Body).Decode(&typed)
 			for _, password := range passwords {
 				if typed.Password == password && (typed.Identifier == "acme.test" || typed.Identifier == did) {

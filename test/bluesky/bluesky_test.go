@@ -9,7 +9,7 @@ import (
 	"errors"
 	"image/color"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -189,7 +189,7 @@ func cut(t *testing.T, s *server, decide func(record string) fate) (address stri
 	to, err := url.Parse(s.URL)
 	must.Succeed(t, err)
 	forward := httputil.NewSingleHostReverseProxy(to)
-	forward.ErrorLog = log.New(io.Discard, "", 0) // killed managers break off their calls
+	forward.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // killed managers break off their calls
 	hangUp := func(w http.ResponseWriter) {
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err == nil {

@@ -53,7 +53,7 @@ func node(t *testing.T) string {
 // start starts a server with accounts. It ends with the test.
 func start(t *testing.T, handles ...string) *server {
 	t.Helper()
-	command := exec.Command(node(t), append([]string{"server.mjs", t.TempDir()}, handles...)...) //nolint:noctx // ends with its standard input
+	command := exec.Command(node(t), append([]string{"server.mjs", t.TempDir()}, handles...)...)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	must.Succeed(t, err)
 	command.Stderr = log

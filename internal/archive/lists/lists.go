@@ -171,10 +171,10 @@ func (f Filter) Passes(k *Kind) bool {
 	if (k.Status == v1alpha1.PhaseCancelled) != (f == hidden) || f.Status != "" && f.Status != k.Status {
 		return false
 	}
-	switch f.Platform {
-	case "":
+	if f.Platform == "" {
 		return true
-	case BeyondVersion1:
+	}
+	if f.Platform == BeyondVersion1 {
 		return IsBeyondVersion1(k.Targets)
 	}
 	for _, t := range k.Targets {
