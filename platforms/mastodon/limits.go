@@ -107,5 +107,5 @@ func parseLimits(body []byte) *v1alpha1.MastodonServer {
 
 // bounded returns a positive number, or zero.
 func bounded(number jsondoc.Text) int32 {
-	return int32(min(max(number.Int(), 0), math.MaxInt32)) //nolint:gosec // within the bounds
+	return int32(min(max(number.Int(), 0), math.MaxInt32))
 }

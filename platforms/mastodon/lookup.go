@@ -141,7 +141,7 @@ func (p *Platform) source(ctx context.Context, token platforms.Token, id string)
 	case err != nil:
 		return nil, api.Unanswered(err)
 	case resp.Status == http.StatusNotFound && said(resp) != "":
-		return nil, nil //nolint:nilnil // there is no source
+		return nil, nil
 	case resp.Status != http.StatusOK:
 		failure, _ := p.classify(resp)
 		return nil, failure

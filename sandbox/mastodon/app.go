@@ -44,7 +44,7 @@ func (p *Platform) registerApp(w http.ResponseWriter, r *faults.Request) {
 		with = notValid("Application name can't be blank")
 	case len(made.Redirects) == 0 || slices.ContainsFunc(made.Redirects, func(uri string) bool { return !strings.Contains(uri, ":") }):
 		with = notValid("Redirect URI must be an absolute URI.")
-	case len(website) > 0 && !simulator.IsAddress(website):
+	case website != "" && !simulator.IsAddress(website):
 		with = notValid("Website is not a valid URL")
 	}
 	if with != nil {

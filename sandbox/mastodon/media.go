@@ -76,7 +76,7 @@ func (p *Platform) upload(w http.ResponseWriter, r *faults.Request) {
 	if p.busy(made) {
 		status = http.StatusAccepted
 	}
-	p.write(w, status, p.attachment(r.Request, made, 0))
+	p.write(w, status, p.attachment(r.Request, made))
 }
 
 func (p *Platform) newMedia(account state.Account, parts received) (state.Container, *problem) {
@@ -230,11 +230,11 @@ func (p *Platform) readMedia(w http.ResponseWriter, r *faults.Request) {
 	case !found:
 		p.fail(w, notFound())
 	case p.busy(c):
-		p.write(w, http.StatusPartialContent, p.attachment(r.Request, c, 0))
+		p.write(w, http.StatusPartialContent, p.attachment(r.Request, c))
 	case c.Failure != "":
 		p.fail(w, failed())
 	default:
-		p.write(w, http.StatusOK, p.attachment(r.Request, c, 0))
+		p.write(w, http.StatusOK, p.attachment(r.Request, c))
 	}
 }
 
@@ -276,14 +276,14 @@ func (p *Platform) changeMedia(w http.ResponseWriter, r *faults.Request) {
 		p.fail(w, with)
 		return
 	}
-	p.write(w, http.StatusOK, p.attachment(r.Request, c, 0))
+	p.write(w, http.StatusOK, p.attachment(r.Request, c))
 }
 
 // attachment renders a file (entities/MediaAttachment). A file that is being processed has no URL.
-func (p *Platform) attachment(r *http.Request, c state.Container, at int) map[string]any {
+func (p *Platform) attachment(r *http.Request, c state.Container) map[string]any {
 	m := mediaOf(c)
 	out := map[string]any{
-		"id": c.ID, "type": m.Kind, "url": nil, "preview_url": p.File(r, c.Media[at]), "remote_url": nil, "preview_remote_url": nil, "text_url": nil,
+		"id": c.ID, "type": m.Kind, "url": nil, "preview_url": p.File(r, c.Media[0]), "remote_url": nil, "preview_remote_url": nil, "text_url": nil,
 		"description": nil, "blurhash": "UFBWY:8_0Jxv4mx]t8t64.%M-:IUWGWAt6M}",
 		"meta": map[string]any{"focus": map[string]any{"x": m.FocusX, "y": m.FocusY}},
 	}
@@ -291,7 +291,7 @@ func (p *Platform) attachment(r *http.Request, c state.Container, at int) map[st
 		out["description"] = c.AltText
 	}
 	if !p.busy(c) {
-		out["url"] = p.File(r, c.Media[at])
+		out["url"] = p.File(r, c.Media[0])
 	}
 	if meta, ok := out["meta"].(map[string]any); ok && m.Height > 0 {
 		meta["original"] = map[string]any{

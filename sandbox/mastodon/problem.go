@@ -5,6 +5,7 @@ package mastodon
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -105,10 +106,8 @@ func (p *Platform) authorized(w http.ResponseWriter, r *faults.Request, scopes .
 		p.fail(w, problemFor(http.StatusUnauthorized))
 		return state.Account{}, false
 	}
-	for _, scope := range scopes {
-		if bearer.Allows(scope) {
-			return account, true
-		}
+	if slices.ContainsFunc(scopes, bearer.Allows) {
+		return account, true
 	}
 	p.fail(w, &problem{http.StatusForbidden, "This action is outside the authorized scopes"})
 	return state.Account{}, false

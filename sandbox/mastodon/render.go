@@ -42,7 +42,7 @@ func (p *Platform) attachments(r *http.Request, post state.Post) []any {
 	out := []any{}
 	for _, id := range post.Parts {
 		if c, found := p.Store.Container(Name, id); found {
-			out = append(out, p.attachment(r, c, 0))
+			out = append(out, p.attachment(r, c))
 		}
 	}
 	return out

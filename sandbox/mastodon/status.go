@@ -50,7 +50,8 @@ func (p *Platform) createStatus(w http.ResponseWriter, r *faults.Request) {
 	key := ""
 	if given := r.Header.Get("Idempotency-Key"); given != "" {
 		key = account.ID + "/" + given
-		defer p.posting.Lock(key)()
+		unlock := p.posting.Lock(key)
+		defer unlock()
 		if earlier, used := p.used(key); used {
 			p.repeat(w, r, account, earlier)
 			return

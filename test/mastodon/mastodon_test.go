@@ -127,11 +127,13 @@ func runClient(t *testing.T, command []string) {
 	image, video := filepath.Join(probed, "picture.jpg"), filepath.Join(probed, "tenseconds.mp4")
 	var want []post
 	in := input{URL: url, Token: account.AccessToken, Text: "hello, from another client https://mastodon.example/#top", Image: absolute(t, image), Video: absolute(t, video)}
-	for _, content := range contents(t, image, video) {
+	for i, content := range contents(t, image, video) {
 		if len(want) > 0 && content.InReplyTo != "" {
 			content.InReplyTo = want[len(want)-1].ID
 		}
-		want = append(want, publish(t, herald, platforms.Job{Account: who, Content: content, SearchFrom: time.Now().Add(-time.Minute)}))
+		want = append(want, publish(t, herald, platforms.Job{
+			Account: who, Content: content, Key: platforms.Key{Sum: [16]byte{byte(i)}}, SearchFrom: time.Now().Add(-time.Minute),
+		}))
 		in.Read = append(in.Read, want[len(want)-1].ID)
 	}
 
@@ -236,7 +238,7 @@ func (s stored) Address(context.Context, time.Duration) (string, error) {
 
 func file(t *testing.T, path string, mimeType v1alpha1.MimeType) platforms.File {
 	t.Helper()
-	content, err := os.ReadFile(path) //nolint:gosec // a sample
+	content, err := os.ReadFile(path)
 	must.Succeed(t, err)
 	return platforms.File{Name: filepath.Base(path), MIMEType: mimeType, Size: int64(len(content)), Bytes: stored(content)}
 }
@@ -282,7 +284,7 @@ func run(t *testing.T, command []string, in *input) (out result) {
 	t.Helper()
 	content, err := json.Marshal(in)
 	must.Succeed(t, err)
-	program := exec.CommandContext(t.Context(), command[0], command[1:]...) //nolint:gosec // one of clients
+	program := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	var said, failed bytes.Buffer
 	program.Stdin, program.Stdout, program.Stderr = bytes.NewReader(content), &said, &failed
 	if err := program.Run(); err != nil {
