@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/kube"
 	"github.com/herald-social/herald/apiserver/session"
 	"github.com/herald-social/herald/apiserver/signin"
@@ -47,6 +48,12 @@ In another terminal, ` + "`. .local/env`" + ` sets HERALD_BASE_URL, HERALD_API_K
 Ctrl-C stops everything.
 `
 
+const blueskySummary = `
+The account %[1]s is on Bluesky's own server, which shows its posts as JSON:
+
+  %[2]s/xrpc/com.atproto.repo.listRecords?repo=%[3]s&collection=app.bsky.feed.post
+`
+
 // announce writes the file with the run's variables for programs, and prints the addresses for users. Call it once all
 // processes are ready.
 func (a *app) announce(setup *processes.Setup, token, signIn string, begun time.Time) error {
@@ -66,7 +73,14 @@ func (a *app) announce(setup *processes.Setup, token, signIn string, begun time.
 		return err
 	}
 	fmt.Printf(summary, time.Since(begun).Seconds(), signIn, baseURL, token, site, site, sandbox, a.linkCommand(setup), curlLine(baseURL, token), shellWord(kubeconfig))
-	return nil
+	if setup.Bluesky == "" {
+		return nil
+	}
+	id, _, err := setup.BlueskyAccount()
+	if err == nil {
+		fmt.Printf(blueskySummary, cluster.ConnectionName(v1alpha1.PlatformBluesky), setup.URL(processes.Bluesky), id)
+	}
+	return err
 }
 
 // linkLife is how long a local run's one-time link is valid.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
+	"github.com/herald-social/herald/hack/local/processes"
 	"github.com/herald-social/herald/sandbox"
 )
 
@@ -26,10 +27,15 @@ func demoPlatforms() []v1alpha1.Platform {
 }
 
 // granter returns a function that returns a platform's demo account with valid tokens. It sends a PUT without changes
-// to the sandbox, which renews the tokens of an account that has lost them.
-func granter(sandboxURL string) cluster.Grant {
-	client := &http.Client{}
+// to the sandbox, which renews the tokens of an account that has lost them. The account on Bluesky is on Bluesky's own
+// server.
+func granter(setup *processes.Setup) cluster.Grant {
+	client, sandboxURL := &http.Client{}, setup.URL(processes.Sandbox)
 	return func(ctx context.Context, platform v1alpha1.Platform) (account cluster.Account, err error) {
+		if platform == v1alpha1.PlatformBluesky {
+			account.ID, account.AccessToken, err = setup.BlueskyAccount()
+			return account, err
+		}
 		id := ""
 		for _, demo := range sandbox.DemoAccounts() {
 			if demo.Platform == string(platform) {

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/hack/local/processes"
@@ -51,7 +52,7 @@ func (a *app) run(ctx context.Context) error {
 	}
 	setup := &processes.Setup{
 		Assets: os.Getenv("KUBEBUILDER_ASSETS"), Bin: filepath.Join(a.root, "bin"), Dir: a.state(""),
-		SitePort: port, Platforms: demoPlatforms(), Namespace: cluster.DemoNamespace,
+		SitePort: port, Platforms: demoPlatforms(), Bluesky: processes.FindBluesky(a.root), Namespace: cluster.DemoNamespace,
 	}
 	if setup.Assets == "" {
 		setup.Assets = setup.Bin
@@ -193,6 +194,10 @@ func (a *app) startAll(ctx context.Context, setup *processes.Setup, children *su
 		children.Start(setup.Store()),
 		children.Start(setup.Sandbox("--state-dir", a.state("sandbox"))),
 	}
+	demo := demoPlatforms()
+	if setup.Bluesky != "" {
+		servers, demo = append(servers, children.Start(setup.BlueskyServer())), append(demo, v1alpha1.PlatformBluesky)
+	}
 	if err := waitReady(ctx, servers...); err != nil {
 		return "", err
 	}
@@ -215,7 +220,7 @@ func (a *app) startAll(ctx context.Context, setup *processes.Setup, children *su
 	err = step("demo team", func() error {
 		ctx, cancel := context.WithTimeout(ctx, demoLimit)
 		defer cancel()
-		token, err = cluster.Demo(ctx, client, demoPlatforms(), granter(setup.URL(processes.Sandbox)))
+		token, err = cluster.Demo(ctx, client, demo, granter(setup))
 		if err != nil {
 			return fmt.Errorf("%w\n%s may have details", err, manager.LogPath())
 		}

@@ -3,20 +3,24 @@
 
 // Starts the Bluesky server (PDS) with a directory of identities (PLC), both on loopback, and creates accounts:
 //
-//   node server.mjs FOLDER HANDLE...
+//   node server.mjs [--port=PORT] FOLDER HANDLE...
 //
-// It prints one line of JSON, {url, accounts: [{did, handle, appPassword}]}, and runs until its standard input ends. Each run in a new
-// folder starts with an empty server.
+// It prints one line of JSON, {url, accounts: [{did, handle, appPassword}]}, which is also in FOLDER/state.json, and runs until its
+// standard input ends; with a port, until it is terminated. A run in the folder of an earlier one has the same accounts and posts.
 
 import { randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { AtpAgent } from '@atproto/api'
 import { PDS, envToCfg, envToSecrets } from '@atproto/pds'
 import { Database, PlcServer } from '@did-plc/server'
 
-const [folder, ...handles] = process.argv.slice(2)
+const { values: options, positionals } = parseArgs({ options: { port: { type: 'string' } }, allowPositionals: true })
+const [folder, ...handles] = positionals
+const blobs = join(folder, 'blobs')
+mkdirSync(blobs, { recursive: true })
 
 // A server must know its own address before it listens.
 function freePort() {
@@ -28,13 +32,29 @@ function freePort() {
   })
 }
 
+const file = join(folder, 'state.json')
+const secret = (bytes) => randomBytes(bytes).toString('hex')
+const state = existsSync(file)
+  ? JSON.parse(readFileSync(file))
+  : { jwtSecret: secret(16), adminPassword: secret(16), plcRotationKeyK256PrivateKeyHex: secret(32), accounts: [], operations: {} }
+
+// The directory forgets everything when it ends, so it gets the operations of earlier runs again.
 const plcPort = await freePort()
 const plc = PlcServer.create({ db: Database.mock(), port: plcPort })
 await plc.start()
+const directory = `http://127.0.0.1:${plcPort}`
+for (const [did, operations] of Object.entries(state.operations)) {
+  for (const operation of operations) {
+    const response = await fetch(`${directory}/${did}`, {
+      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(operation),
+    })
+    if (!response.ok) {
+      throw new Error(`the directory refuses ${did}: ${await response.text()}`)
+    }
+  }
+}
 
-const port = await freePort()
-const blobs = join(folder, 'blobs')
-mkdirSync(blobs, { recursive: true })
+const port = options.port ? Number(options.port) : await freePort()
 const env = {
   devMode: true,
   hostname: 'localhost',
@@ -43,29 +63,35 @@ const env = {
   blobstoreDiskLocation: blobs,
   blobstoreDiskTmpLocation: join(folder, 'temporary'),
   blobUploadLimit: 300_000_000,
-  didPlcUrl: `http://127.0.0.1:${plcPort}`,
+  didPlcUrl: directory,
   serviceHandleDomains: ['.test'],
   inviteRequired: false,
   disableSsrfProtection: true,
-  jwtSecret: randomBytes(16).toString('hex'),
-  adminPassword: randomBytes(16).toString('hex'),
-  plcRotationKeyK256PrivateKeyHex: randomBytes(32).toString('hex'),
+  jwtSecret: state.jwtSecret,
+  adminPassword: state.adminPassword,
+  plcRotationKeyK256PrivateKeyHex: state.plcRotationKeyK256PrivateKeyHex,
 }
 const pds = await PDS.create(envToCfg(env), envToSecrets(env))
 await pds.start()
 
 const url = `http://localhost:${port}`
-const accounts = []
-for (const handle of handles) {
+for (const handle of handles.filter((handle) => !state.accounts.some((known) => known.handle === handle))) {
   const agent = new AtpAgent({ service: url })
-  await agent.createAccount({ handle, email: `${handle.split('.')[0]}@example.com`, password: randomBytes(16).toString('hex') })
+  await agent.createAccount({ handle, email: `${handle.split('.')[0]}@example.com`, password: secret(16) })
   const { data } = await agent.com.atproto.server.createAppPassword({ name: 'herald' })
-  accounts.push({ did: agent.assertDid, handle, appPassword: data.password })
+  const did = agent.assertDid
+  state.accounts.push({ did, handle, appPassword: data.password })
+  state.operations[did] = await (await fetch(`${directory}/${did}/log`)).json()
+  writeFileSync(file, JSON.stringify(state), { mode: 0o600 })
 }
-process.stdout.write(JSON.stringify({ url, accounts }) + '\n')
+process.stdout.write(JSON.stringify({ url, accounts: state.accounts }) + '\n')
 
-process.stdin.resume().on('end', async () => {
+async function stop() {
   await pds.destroy()
   await plc.destroy()
   process.exit(0)
-})
+}
+process.on('SIGTERM', stop)
+if (!options.port) {
+  process.stdin.resume().on('end', stop)
+}

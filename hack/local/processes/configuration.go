@@ -79,5 +79,8 @@ func (s *Setup) platforms(secret string) configv1alpha1.Platforms {
 		section.ListingLag.Duration = sandboxLag
 		*sections[string(platform)] = section
 	}
+	if s.Bluesky != "" {
+		platforms.Bluesky = &configv1alpha1.Platform{Server: s.URL(Bluesky)}
+	}
 	return platforms
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -24,6 +25,7 @@ const (
 	KubeControllerManager = "kube-controller-manager"
 	Store                 = "store"
 	Sandbox               = "sandbox"
+	Bluesky               = "bluesky"
 	Manager               = "manager"
 	APIServer             = "apiserver"
 )
@@ -65,6 +67,9 @@ type Setup struct {
 	MorePorts []string
 	// Platforms are the sandbox's platforms.
 	Platforms []v1alpha1.Platform
+	// Bluesky is the folder with the server that Bluesky's makers publish, which is test/bluesky once it is installed. If it
+	// is empty, Bluesky is not configured.
+	Bluesky string
 	// Namespace is the default namespace in the administrator's kubeconfig.
 	Namespace string
 	// EditManager and EditAPIServer, if set, edit the configurations of the two processes.
@@ -85,7 +90,11 @@ func (s *Setup) Prepare() error {
 		return fmt.Errorf("%w\nrun make again, which builds it (`make controlplane`)", err)
 	}
 	var err error
-	if s.ports, err = choosePorts(s.path("ports.json"), append(portNames, s.MorePorts...), s.SitePort); err != nil {
+	names := append(slices.Clone(portNames), s.MorePorts...)
+	if s.Bluesky != "" {
+		names = append(names, Bluesky)
+	}
+	if s.ports, err = choosePorts(s.path("ports.json"), names, s.SitePort); err != nil {
 		return err
 	}
 	if s.SitePort != 0 {

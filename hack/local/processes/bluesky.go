@@ -1,0 +1,70 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+
+	"github.com/herald-social/herald/hack/local/supervisor"
+)
+
+// blueskyHandle is the handle of the account on Bluesky's server, which reserves names such as demo.
+const blueskyHandle = "herald-demo.test"
+
+// FindBluesky returns the folder of Bluesky's server in a checkout, or "" if `make test-bluesky` has not installed it.
+func FindBluesky(checkout string) string {
+	folder := filepath.Join(checkout, "test", "bluesky")
+	for _, needed := range []string{nodeIn(folder), filepath.Join(folder, "node_modules", "better-sqlite3", "build", "Release", "better_sqlite3.node")} {
+		if _, err := os.Stat(needed); err != nil {
+			return ""
+		}
+	}
+	return folder
+}
+
+// nodeIn returns the path of the Node.js that is installed with the server.
+func nodeIn(folder string) string {
+	arch := runtime.GOARCH
+	if arch == "amd64" {
+		arch = "x64"
+	}
+	return filepath.Join(folder, "node_modules", "node-"+runtime.GOOS+"-"+arch, "bin", "node")
+}
+
+// BlueskyServer is the server that Bluesky's makers publish, with one account.
+func (s *Setup) BlueskyServer() supervisor.Spec {
+	return supervisor.Spec{
+		Name: Bluesky, Path: nodeIn(s.Bluesky), Grace: serverGrace, Ready: s.answers(Bluesky, "/xrpc/_health"),
+		Args: []string{filepath.Join(s.Bluesky, "server.mjs"), "--port=" + strconv.Itoa(s.ports[Bluesky]), s.path(Bluesky), blueskyHandle},
+	}
+}
+
+// BlueskyAccount returns the id and the access token of the account on Bluesky's server, which must be ready.
+func (s *Setup) BlueskyAccount() (id, token string, err error) {
+	data, err := os.ReadFile(filepath.Join(s.path(Bluesky), "state.json"))
+	if err != nil {
+		return "", "", err
+	}
+	var state struct {
+		Accounts []struct {
+			DID         string `json:"did"`
+			Handle      string `json:"handle"`
+			AppPassword string `json:"appPassword"`
+		} `json:"accounts"`
+	}
+	if err := json.Unmarshal(data, &state); err != nil {
+		return "", "", fmt.Errorf("read the accounts of Bluesky's server: %w", err)
+	}
+	if len(state.Accounts) == 0 {
+		return "", "", errors.New("there is no account on Bluesky's server")
+	}
+	account := &state.Accounts[0]
+	return account.DID, account.Handle + ":" + account.AppPassword, nil
+}

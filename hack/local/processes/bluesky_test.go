@@ -1,0 +1,68 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/herald-social/herald/hack/local/workspace"
+)
+
+// TestBlueskyIsOptional checks that a run without Bluesky's server has no trace of Bluesky.
+func TestBlueskyIsOptional(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason    string
+		installed []string
+		want      bool
+	}{
+		"not installed": {"npm's packages are not part of the checkout", nil, false},
+		"not built":     {"npm ci has run, but the database's compiler has not", []string{nodeIn("")}, false},
+		"installed": {
+			"both processes publish to it", []string{nodeIn(""), "node_modules/better-sqlite3/build/Release/better_sqlite3.node"}, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkout := t.TempDir()
+			for _, file := range tc.installed {
+				if err := workspace.WriteFile(filepath.Join(checkout, "test", "bluesky", file), nil, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := prepared(t)
+			s.Bluesky = FindBluesky(checkout)
+			if err := s.Prepare(); err != nil {
+				t.Fatal(err)
+			}
+			for _, process := range []string{Manager, APIServer} {
+				config := read(t, s.configFile(process))
+				if has := strings.Contains(config, "bluesky:\n    server: http://127.0.0.1:"); has != tc.want || has != strings.Contains(config, "bluesky:") {
+					t.Errorf("%s: the configuration of %s is\n%s", tc.reason, process, config)
+				}
+			}
+		})
+	}
+}
+
+func TestBlueskyAccount(t *testing.T) {
+	s := prepared(t)
+	if _, _, err := s.BlueskyAccount(); !os.IsNotExist(err) {
+		t.Errorf("before the server has started, the error is %v", err)
+	}
+	for name, tc := range map[string]struct{ reason, state, id, token string }{
+		"an account": {"as server.mjs writes it", `{"accounts":[{"did":"did:plc:a","handle":"a.test","appPassword":"abcd"}]}`, "did:plc:a", "a.test:abcd"},
+		"none":       {"the server was killed before it created one", `{"accounts":[]}`, "", ""},
+		"cut off":    {"the server was killed while it wrote the file", `{"acc`, "", ""},
+	} {
+		if err := workspace.WriteFile(filepath.Join(s.path(Bluesky), "state.json"), []byte(tc.state), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		id, token, err := s.BlueskyAccount()
+		if id != tc.id || token != tc.token || (err == nil) != (tc.id != "") {
+			t.Errorf("%s: %s: %q, %q, %v", name, tc.reason, id, token, err)
+		}
+	}
+}
