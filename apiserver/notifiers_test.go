@@ -248,8 +248,11 @@ var _ = Describe("An attacker with an API key", func() {
 		})).To(Succeed())
 		Expect(t.callV2(ctx, "GET", "/notifiers/ours", "").status).To(Equal(200), "reading needs no permission")
 		for _, call := range [][3]string{
-			{"POST", "/notifiers", failures}, {"PATCH", "/notifiers/ours", `{"suspend":true}`}, {"DELETE", "/notifiers/ours", ""},
-			{"POST", "/notifiers/ours/secret", ""}, {"POST", "/notifiers/ours/resend", `{"delivery_id":"msg_1"}`},
+			{"POST", "/notifiers", failures},
+			{"PATCH", "/notifiers/ours", `{"suspend":true}`},
+			{"DELETE", "/notifiers/ours", ""},
+			{"POST", "/notifiers/ours/secret", ""},
+			{"POST", "/notifiers/ours/resend", `{"delivery_id":"msg_1"}`},
 		} {
 			t.callV2(ctx, call[0], call[1], call[2], "If-Match", "*").mustFail(403, "INSUFFICIENT_SCOPE", "a key with the permission notifiers")
 		}

@@ -16,7 +16,7 @@ import (
 // Rights to grants that other users gave. Users can always see and revoke grants that they gave.
 var (
 	seeGrants    = right{verbList, "oauthgrants"}
-	updateGrants = right{"update", "oauthgrants"}
+	updateGrants = right{verbUpdate, "oauthgrants"}
 )
 
 func (s *Site) agents(w http.ResponseWriter, v *visit) error {

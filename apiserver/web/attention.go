@@ -18,7 +18,9 @@ import (
 // unhandledFor is how long a failed post counts as needing a user, unless it is handled earlier.
 const unhandledFor = 7 * 24 * time.Hour
 
-func (v *visit) unhandledSince() time.Time { return v.now.Add(-unhandledFor).Truncate(time.Millisecond) }
+func (v *visit) unhandledSince() time.Time {
+	return v.now.Add(-unhandledFor).Truncate(time.Millisecond)
+}
 
 // unhandled counts the recently failed posts that need a user.
 func (s *Site) unhandled(v *visit) int {

@@ -217,8 +217,12 @@ func TestNotifierPages(t *testing.T) {
 			n.Annotations = map[string]string{v1alpha1.ResendAnnotation: "msg_1 a"}
 		}}, []string{"Being sent again"}, []string{"Not delivered", "Send again"}},
 		"ByViewer": {"a viewer sends nothing", viewer, []func(*v1alpha1.Notifier){delivery(failed)}, []string{"Not delivered"}, []string{"Send again"}},
-		"OfAccount": {"its name is shown", administrator, []func(*v1alpha1.Notifier){delivery(v1alpha1.NotifierDelivery{Event: v1alpha1.EventConnectionBroken, Kind: "Connection", Name: "our-x", State: v1alpha1.DeliveryDelivered, Attempts: 1})},
-			[]string{"An account stopped working", "Account our-x on X", "Delivered"}, []string{"attempt"}},
+		"OfAccount": {
+			"its name is shown", administrator,
+			[]func(*v1alpha1.Notifier){delivery(v1alpha1.NotifierDelivery{Event: v1alpha1.EventConnectionBroken, Kind: "Connection", Name: "our-x", State: v1alpha1.DeliveryDelivered, Attempts: 1})},
+			[]string{"An account stopped working", "Account our-x on X", "Delivered"},
+			[]string{"attempt"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

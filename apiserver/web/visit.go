@@ -83,18 +83,18 @@ type right struct{ verb, resource string }
 
 // Kubernetes terms shared by several rights.
 const (
-	verbList, verbCreate = "list", "create"
-	ofConnections        = "connections"
-	ofSchedules          = "postschedules"
-	ofNotifiers          = "notifiers"
-	ofBindings           = "rolebindings.rbac.authorization.k8s.io"
+	verbList, verbCreate, verbUpdate = "list", "create", "update"
+	ofConnections                    = "connections"
+	ofSchedules                      = "postschedules"
+	ofNotifiers                      = "notifiers"
+	ofBindings                       = "rolebindings.rbac.authorization.k8s.io"
 )
 
 // The rights that pages require.
 var (
 	seePosts         = right{verbList, "posts"}
 	createPosts      = right{verbCreate, "posts"}
-	updatePosts      = right{"update", "posts"}
+	updatePosts      = right{verbUpdate, "posts"}
 	createMedia      = right{verbCreate, "media"}
 	seeMedia         = right{verbList, "media"}
 	seeConnections   = right{verbList, ofConnections}
@@ -103,15 +103,15 @@ var (
 	deleteConnection = right{"delete", ofConnections}
 	seeKeys          = right{verbList, "apikeys"}
 	createKeys       = right{verbCreate, "apikeys"}
-	updateKeys       = right{"update", "apikeys"}
+	updateKeys       = right{verbUpdate, "apikeys"}
 	seeUsages        = right{verbList, "usages"}
 	seeSchedules     = right{verbList, ofSchedules}
 	createSchedules  = right{verbCreate, ofSchedules}
-	updateSchedules  = right{"update", ofSchedules}
+	updateSchedules  = right{verbUpdate, ofSchedules}
 	deleteSchedules  = right{"delete", ofSchedules}
 	seeNotifiers     = right{verbList, ofNotifiers}
 	createNotifiers  = right{verbCreate, ofNotifiers}
-	updateNotifiers  = right{"update", ofNotifiers}
+	updateNotifiers  = right{verbUpdate, ofNotifiers}
 	deleteNotifiers  = right{"delete", ofNotifiers}
 	seeBindings      = right{verbList, ofBindings}
 	createBindings   = right{verbCreate, ofBindings}

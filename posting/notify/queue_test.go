@@ -95,7 +95,8 @@ func TestOffer(t *testing.T) {
 		if q.Offer(event("a", noon), noon) {
 			t.Error("it was accepted again")
 		}
-		if q.Save(&s, noon.Add(time.Hour)); len(q.settled) != 0 {
+		q.Save(&s, noon.Add(time.Hour))
+		if len(q.settled) != 0 {
 			t.Errorf("%d ids take memory, although their time was processed", len(q.settled))
 		}
 	})
@@ -515,7 +516,8 @@ func TestResendUntried(t *testing.T) {
 		t.Error("it has expired again")
 	}
 	var s v1alpha1.NotifierStatus
-	if q.Save(&s, later); len(s.Deliveries) != 1 || s.Deliveries[0].State != v1alpha1.DeliveryPending {
+	q.Save(&s, later)
+	if len(s.Deliveries) != 1 || s.Deliveries[0].State != v1alpha1.DeliveryPending {
 		t.Errorf("the list shows %+v, want that it waits", s.Deliveries)
 	}
 }

@@ -138,7 +138,7 @@ var _ = Describe("Notifications", func() {
 		person.press(page.Get("checkbox", "An account expires soon"), " ")
 		person.follow(page.Get("button", "Save"), kb.Enter)
 		must(page.WaitText("Copy the signing secret now."))
-		must(page.WaitText("An account expires soon"))
+		must(page.WaitText("an account expires soon"))
 	})
 
 	It("are set up without scripts", func() {

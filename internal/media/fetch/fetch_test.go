@@ -332,7 +332,7 @@ func TestPage(t *testing.T) {
 		switch r.URL.Path {
 		case "/page":
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			w.(http.Flusher).Flush() //nolint:forcetypeassert // the server's own
+			w.(http.Flusher).Flush()
 			_, _ = w.Write([]byte("0123456789"))
 		case "/moved":
 			http.Redirect(w, r, "/page", http.StatusFound)
