@@ -113,8 +113,6 @@ func New(o Options) *Client {
 }
 
 func newHTTP(o *Options, dialer *net.Dialer, proxy func(*http.Request) (*url.URL, error)) *http.Client {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  proxy,
@@ -124,7 +122,8 @@ func newHTTP(o *Options, dialer *net.Dialer, proxy func(*http.Request) (*url.URL
 			MaxIdleConnsPerHost:    maxIdlePerHost,
 			IdleConnTimeout:        idleTimeout,
 			MaxResponseHeaderBytes: maxHeader,
-			Protocols:              protocols,
+			// An empty map disables HTTP/2.
+			TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
