@@ -146,11 +146,14 @@ func (s *Service) CreateSchedule(ctx context.Context, caller Caller, name string
 		return Schedule{}, err
 	}
 	signedByAny(&wanted.ObjectMeta, caller)
-	replayed := false
+	tries, existed := 0, false
 	stored, err := createOnce(ctx,
-		func() (*v1alpha1.PostSchedule, error) { return s.Schedules.Create(ctx, wanted) },
 		func() (*v1alpha1.PostSchedule, error) {
-			replayed = true
+			tries++
+			return s.Schedules.Create(ctx, wanted)
+		},
+		func() (*v1alpha1.PostSchedule, error) {
+			existed = true
 			return s.Schedules.Get(ctx, wanted.Namespace, wanted.Name)
 		})
 	if refused := s.refused(caller.Namespace, err); refused != nil {
@@ -159,10 +162,12 @@ func (s *Service) CreateSchedule(ctx context.Context, caller Caller, name string
 	switch {
 	case err != nil:
 		return Schedule{}, fmt.Errorf("create a schedule: %w", err)
-	case !replayed:
-		s.Acted(ctx, caller, ActScheduleCreated, stored)
-	case !stored.DeletionTimestamp.IsZero() || !v1alpha1.SemanticEqual(stored.Spec, withDefaults(spec)):
+	case existed && (!stored.DeletionTimestamp.IsZero() || !v1alpha1.SemanticEqual(stored.Spec, withDefaults(spec))):
 		return Schedule{}, errorf(CodeConflict, "there is already a schedule %q; change it, or choose another name", name)
+	}
+	replayed := existed && tries == 1 // after a lost response, the schedule is most likely this request's own
+	if !replayed {
+		s.Acted(ctx, caller, ActScheduleCreated, stored)
 	}
 	view := s.ViewSchedule(stored)
 	view.Replayed = replayed
