@@ -116,7 +116,7 @@ func withSchedules(edits ...func(*v1alpha1.PostSchedule)) (*bridge.Service, *sch
 	return s, stored, written
 }
 
-func leaving(of *v1alpha1.PostSchedule) { of.DeletionTimestamp = &metav1.Time{Time: now} }
+func terminating(of *v1alpha1.PostSchedule) { of.DeletionTimestamp = &metav1.Time{Time: now} }
 
 // inEdit makes an edit of a schedule's content one of the schedule.
 func inEdit(edit func(*v1alpha1.PostScheduleSpec)) func(*v1alpha1.PostSchedule) {
@@ -132,7 +132,7 @@ func TestListSchedules(t *testing.T) {
 		of.Name = name
 		stored.stored[name] = of
 	}
-	leaving(stored.stored["gone"])
+	terminating(stored.stored["gone"])
 	found, err := s.ListSchedules(t.Context(), caller)
 	var names []string
 	for _, of := range found {
@@ -166,7 +166,7 @@ func TestGetSchedule(t *testing.T) {
 		"Found":   {"it exists", "monday", nil, nil, ""},
 		"Unknown": {"no schedule has the name", "tuesday", nil, nil, "NOT_FOUND"},
 		"NoName":  {"no schedule can have it", "Mon/day", nil, errLost, "NOT_FOUND"},
-		"Leaving": {"its posts are being deleted", "monday", leaving, nil, "NOT_FOUND"},
+		"Leaving": {"its posts are being deleted", "monday", terminating, nil, "NOT_FOUND"},
 		"Failed":  {"the Kubernetes API did not respond", "monday", nil, errLost, "internal"},
 	} {
 		edits := []func(*v1alpha1.PostSchedule){}
@@ -296,7 +296,7 @@ func TestCreateSchedule(t *testing.T) {
 		"Again":        {"the request was repeated", "monday", nil, nil, mondays(), "", true, 0},
 		"Defaults":     {"the defaults are those of the stored one", "monday", nil, nil, mondays(func(spec *v1alpha1.PostScheduleSpec) { spec.Template.OnUnknownOutcome = "" }), "", true, 0},
 		"SameName":     {"another schedule has the name", "monday", nil, nil, mondays(func(spec *v1alpha1.PostScheduleSpec) { spec.Schedule = "0 8 * * 1" }), "CONFLICT", false, 0},
-		"Leaving":      {"the other one is being deleted", "monday", leaving, nil, mondays(), "CONFLICT", false, 0},
+		"Leaving":      {"the other one is being deleted", "monday", terminating, nil, mondays(), "CONFLICT", false, 0},
 		"Lost":         {"the response was lost, and the schedule stored", "tuesday", nil, []fault{{lands: true, err: errLost}}, mondays(), "", false, 1},
 		"LostBefore":   {"the request was lost", "tuesday", nil, []fault{{err: errLost}}, mondays(), "", false, 1},
 		"Full":         {"the team has as many as its plan allows", "tuesday", nil, []fault{{err: exceeded("postschedules", 3)}}, mondays(), "SUBSCRIPTION_REQUIRED", false, 0},
