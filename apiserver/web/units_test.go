@@ -255,3 +255,21 @@ func TestToken(t *testing.T) {
 		})
 	}
 }
+
+// TestForPeople verifies how messages that API clients read too are worded on pages.
+func TestForPeople(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		"x accepts at most 4 images; leave some out":                                             "X accepts at most 4 images; leave some out.",
+		"360 weighted characters are too many for x, which accepts at most 280":                  "360 characters are too many for X, which accepts at most 280.",
+		"3 UTF-16 code units are too many for tiktok, which accepts at most 2":                   "3 characters are too many for TikTok, which accepts at most 2.",
+		"6 characters (an emoji counts its UTF-8 bytes) are too many for threads, which accepts": "6 characters are too many for Threads, which accepts.",
+		`instagram does not accept the image "x.webp" as it is`:                                  `Instagram does not accept the image "x.webp" as it is.`,
+		"a post to youtube needs a title unless it is a draft":                                   "A post to YouTube needs a title unless it is a draft.",
+		"it is a fine day": "It is a fine day.",
+	} {
+		if got := sentence(message); got != want {
+			t.Errorf("%q is shown as %q, want %q", message, got, want)
+		}
+	}
+}

@@ -33,12 +33,33 @@ func sentence(message string) string {
 	if message == "" {
 		return ""
 	}
+	message = forPeople(message)
 	first, size := utf8.DecodeRuneInString(message)
 	message = string(unicode.ToUpper(first)) + message[size:]
 	if last := message[len(message)-1]; last != '.' && last != '!' && last != '?' {
 		message += "."
 	}
 	return message
+}
+
+// Parts of messages that API clients read too: platforms by their values in the API, and units by how they are counted.
+var (
+	accepting  = regexp.MustCompile(`\b(x|threads|instagram|facebook|tiktok|youtube|bluesky|mastodon)(,? (?:which )?(?:accepts|does not accept))\b`)
+	postsTo    = regexp.MustCompile(`\b(post to|title on) (x|threads|instagram|facebook|tiktok|youtube|bluesky|mastodon)\b`)
+	characters = regexp.MustCompile(`\b(?:UTF-16 code units|weighted characters|characters \(an emoji counts its UTF-8 bytes\)) are too many\b`)
+)
+
+// forPeople words a message for the web application's users.
+func forPeople(message string) string {
+	message = accepting.ReplaceAllStringFunc(message, func(found string) string {
+		parts := accepting.FindStringSubmatch(found)
+		return v1alpha1.Platform(parts[1]).Title() + parts[2]
+	})
+	message = postsTo.ReplaceAllStringFunc(message, func(found string) string {
+		parts := postsTo.FindStringSubmatch(found)
+		return parts[1] + " " + v1alpha1.Platform(parts[2]).Title()
+	})
+	return characters.ReplaceAllString(message, "characters are too many")
 }
 
 // generatedID matches a post's generated id in an error that API clients read too.
