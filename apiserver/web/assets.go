@@ -63,8 +63,8 @@ func hashed(name string, data []byte) string {
 // that is opened as a page runs and loads nothing.
 const assetPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-// pagesOnly are headers of Guard that have no effect on a file.
-var pagesOnly = []string{"Referrer-Policy", "Cross-Origin-Opener-Policy", "Permissions-Policy"}
+// pagesOnly are headers of Guard that have no effect on a file, or repeat assetPolicy.
+var pagesOnly = []string{"Referrer-Policy", "X-Frame-Options", "Cross-Origin-Opener-Policy", "Permissions-Policy"}
 
 func (a assets) path(name string) string { return a.paths[name] }
 

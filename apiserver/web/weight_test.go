@@ -23,7 +23,7 @@ import (
 )
 
 // maxWeight is the maximum transfer size of a page with its own scripts and styles, in bytes.
-const maxWeight = 50 << 10
+const maxWeight = 45 << 10
 
 // crowded has 10,000 posts, half of them in the month of now, and ten accounts.
 func crowded() *world {
@@ -80,7 +80,7 @@ var crowdedPages = map[string]string{
 // onDemand are the scripts that no page loads at first: upload.js loads two with the first file, compose.js one with the first key.
 var onDemand = []string{"transfer.js", "crop.js", "drafts.js"}
 
-// TestWeight verifies that no page needs more than 50 KB over the wire, including the scripts and styles that it loads.
+// TestWeight verifies that no page needs more than 45 KB over the wire, including the scripts and styles that it loads.
 func TestWeight(t *testing.T) {
 	t.Parallel()
 	w := crowded()

@@ -28,7 +28,7 @@ import (
 const pageLimit = 50 * 1000
 
 // composerLimit is pageLimit for pages on which a post is written: they also upload and sort files, and preview the post.
-const composerLimit = 55 * 1000
+const composerLimit = 52 * 1000
 
 var (
 	screenshots = flag.String("screenshots", "", "folder that takes a picture of every page in every look")
@@ -193,4 +193,5 @@ func expectLight(page *chrome.Page) {
 		limit = composerLimit
 	}
 	Expect(total).To(BeNumerically("<=", limit), "bytes over the wire:\n%s", byURL)
+	GinkgoWriter.Printf("%d bytes over the wire\n", total)
 }
