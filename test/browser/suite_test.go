@@ -27,9 +27,6 @@ import (
 // pageLimit is how much a page may transfer with an empty cache, in bytes.
 const pageLimit = 50 * 1000
 
-// composerLimit is pageLimit for pages on which a post is written: they also upload and sort files, and preview the post.
-const composerLimit = 52 * 1000
-
 var (
 	screenshots = flag.String("screenshots", "", "folder that takes a picture of every page in every look")
 	attachTo    = flag.String("attach", "", "use the run that has written this file, such as .local/env, instead of a new one")
@@ -188,10 +185,6 @@ func expectLight(page *chrome.Page) {
 	must(err)
 	total, byURL := page.Weight(site.Scheme + "://" + site.Host)
 	Expect(total).To(BeNumerically(">", 0))
-	limit := pageLimit
-	if strings.HasSuffix(site.Path, "/posts/new") {
-		limit = composerLimit
-	}
-	Expect(total).To(BeNumerically("<=", limit), "bytes over the wire:\n%s", byURL)
+	Expect(total).To(BeNumerically("<=", pageLimit), "bytes over the wire:\n%s", byURL)
 	GinkgoWriter.Printf("%d bytes over the wire\n", total)
 }
