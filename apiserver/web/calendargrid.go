@@ -20,7 +20,7 @@ import (
 var perDay = map[span]int{spanMonth: 3, spanWeek: 18}
 
 // shortHeading limits the headings in a calendar, where two lines of a narrow column are visible.
-const shortHeading = 48
+const shortHeading = 44
 
 // grid is a month or a week as a table with a row for each week.
 type grid struct {
