@@ -74,7 +74,12 @@ var _ = Describe("Without a mouse, a user", func() {
 		day := time.Now().In(site.Zone).AddDate(0, 5, 0)
 		day = time.Date(day.Year(), day.Month(), 10, 9, 0, 0, 0, site.Zone)
 		planned([]string{"Moved one by " + by.name, "Moved two by " + by.name}, func(i int) time.Time { return day.Add(time.Duration(i) * time.Hour) })
-		must(page.Open(site.URL + "/teams/herald-demo/posts?status=scheduled&q=moved+by+" + by.name))
+		Eventually(func() (int, error) { // the apiserver learns of the posts through its watch
+			if err := page.Open(site.URL + "/teams/herald-demo/posts?status=scheduled&q=moved+by+" + by.name); err != nil {
+				return 0, err
+			}
+			return page.GetPart("checkbox", "by "+by.name).Count()
+		}).Should(Equal(2))
 		by.press(page, page.Get("link", "Select all on this page"))
 		must(page.WaitText("2 selected"))
 		by.follow(page, page.Get("button", "Move…"))
