@@ -47,7 +47,7 @@ func drawing(name string) g.Node {
 var letters = map[v1alpha1.Platform]string{
 	v1alpha1.PlatformFacebook: "f", v1alpha1.PlatformInstagram: "ig", v1alpha1.PlatformThreads: "@",
 	v1alpha1.PlatformTikTok: "tt", v1alpha1.PlatformX: "X", v1alpha1.PlatformYouTube: "yt",
-	v1alpha1.PlatformBluesky: "bs",
+	v1alpha1.PlatformBluesky: "bs", v1alpha1.PlatformMastodon: "ma",
 }
 
 // chip is a colored label with a platform's short name.

@@ -27,7 +27,7 @@ var listed = []v1alpha1.PostPhase{
 // platformOrder is the order of platforms in menus; see Site.offered.
 var platformOrder = []v1alpha1.Platform{
 	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram, v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
-	v1alpha1.PlatformBluesky,
+	v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon,
 }
 
 // offered returns the platforms that menus and texts name. Those that version 1 of the API does not have are named only
