@@ -46,7 +46,7 @@ type ConnectionSpec struct {
 	// connections have it, and require it. accountID then ends in "@" and the server's host. Immutable.
 	// +optional
 	// +kubebuilder:validation:MaxLength=261
-	// +kubebuilder:validation:Pattern=`^https://[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+(:[0-9]{1,5})?$`
+	// +kubebuilder:validation:Pattern=`^https://([a-z0-9-]+\.)+[a-z0-9-]+(:[0-9]{1,5})?$`
 	Server string `json:"server,omitempty"`
 
 	// credentialsSecretRef names the Secret in this namespace that holds accessToken, refreshToken, expiresAt, refreshExpiresAt and scopes.
