@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// failedPost returns a post to the connections a and b, whose targets have these states. It is finished if they are.
-func failedPost(states ...v1alpha1.TargetState) *v1alpha1.Post {
+// retriedPost returns a post to the connections a and b, whose targets have these states. It is finished if they are.
+func retriedPost(states ...v1alpha1.TargetState) *v1alpha1.Post {
 	post := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{Namespace: caller.Namespace, Name: "p1", ResourceVersion: "7", Generation: 1, CreationTimestamp: metav1.NewTime(now)},
 		Spec:       v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{target("a"), target("b")}},
@@ -69,7 +69,7 @@ func TestRetryPost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			post := failedPost(tc.states...)
+			post := retriedPost(tc.states...)
 			if tc.edit != nil {
 				tc.edit(post)
 			}
@@ -102,7 +102,7 @@ func TestRetryPost(t *testing.T) {
 // TestRetryRepeated verifies that a repeated request returns the first one's post, although that has reserved the targets.
 func TestRetryRepeated(t *testing.T) {
 	t.Parallel()
-	s, p := withRetry(failedPost(v1alpha1.TargetFailed, v1alpha1.TargetFailed))
+	s, p := withRetry(retriedPost(v1alpha1.TargetFailed, v1alpha1.TargetFailed))
 	in := bridge.RetryPost{ID: "p1", IdempotencyKey: "again"}
 	first, err := s.RetryPost(t.Context(), caller, in)
 	if err != nil || first.Replayed {
@@ -115,7 +115,7 @@ func TestRetryRepeated(t *testing.T) {
 	if err != nil || second.ID != first.ID || !second.Replayed || len(p.stored) != 2 {
 		t.Errorf("the second request: %v, post %s, replayed %t; want post %s", err, second.ID, second.Replayed, first.ID)
 	}
-	other := failedPost(v1alpha1.TargetFailed, v1alpha1.TargetFailed)
+	other := retriedPost(v1alpha1.TargetFailed, v1alpha1.TargetFailed)
 	other.Name = "p9"
 	p.stored[other.Name] = other
 	if _, err := s.RetryPost(t.Context(), caller, bridge.RetryPost{ID: "p9", IdempotencyKey: "again"}); code(err) != "CONFLICT" || len(p.stored) != 3 {
@@ -136,7 +136,7 @@ func TestMayRetry(t *testing.T) {
 		"Drafts":   {"a person publishes the draft", bridge.Caller{Namespace: caller.Namespace, Scopes: []bridge.Scope{bridge.ScopeDraft}}, v1alpha1.SubscriptionActive, ""},
 		"Inactive": {"the team has no subscription", caller, v1alpha1.SubscriptionCancelled, "SUBSCRIPTION_REQUIRED"},
 	} {
-		s, p := withRetry(failedPost(v1alpha1.TargetFailed, v1alpha1.TargetFailed))
+		s, p := withRetry(retriedPost(v1alpha1.TargetFailed, v1alpha1.TargetFailed))
 		s.Owner = func(string) *v1alpha1.Team {
 			team := owner{}.Owner("")
 			team.Spec.Subscription.State = tc.state
