@@ -218,7 +218,11 @@ func (v *view) curl(c *call, body string) string {
 		}
 	}
 	command := "curl "
-	if c.Method != http.MethodGet && body == "" {
+	usual := http.MethodGet // what curl sends
+	if body != "" {
+		usual = http.MethodPost
+	}
+	if c.Method != usual {
 		command += "-X " + c.Method + " "
 	}
 	command += quote(v.BaseURL+path) + " \\\n  -H \"Authorization: Bearer $HERALD_API_KEY\""

@@ -24,7 +24,9 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/bluesky"
 	"github.com/herald-social/herald/platforms/instagram"
+	"github.com/herald-social/herald/platforms/mastodon"
 	"github.com/herald-social/herald/platforms/threads"
 	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/platforms/x"
@@ -117,6 +119,8 @@ func declared() map[v1alpha1.Platform]platforms.Capabilities {
 		v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{}, client).Capabilities(),
 		v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, client).Capabilities(),
 		v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, client).Capabilities(),
+		v1alpha1.PlatformBluesky:   bluesky.New(bluesky.Config{}, client).Capabilities(),
+		v1alpha1.PlatformMastodon:  mastodon.New(mastodon.Config{}, client).Capabilities(),
 	}
 }
 
@@ -294,17 +298,20 @@ func TestPage(t *testing.T) {
 		// of is the number of units in a piece of the text.
 		of int
 	}{
-		"X: text":                   {"kanji weigh two", caption(v1alpha1.PlatformX, "漢"), 2},
-		"X: U+FEFF, U+FFFE, U+FFFF": {"X rejects each of them", func(n int) bool { return caption(v1alpha1.PlatformX, "\ufeff")(n) }, 1},
-		"Threads: text":             {"a letter and its combining mark count as one", caption(v1alpha1.PlatformThreads, "e\u0301"), 1},
-		"Threads: links":            {"different addresses count", func(n int) bool { return caption(v1alpha1.PlatformThreads, addresses(n))(1) }, 1},
-		"Instagram: text":           {"an emoji of one code point counts one", caption(v1alpha1.PlatformInstagram, "🎉"), 1},
-		"Instagram: hashtags":       {"each hashtag counts", caption(v1alpha1.PlatformInstagram, "#a "), 1},
-		"Instagram: mentions":       {"each name counts", caption(v1alpha1.PlatformInstagram, "@a "), 1},
-		"TikTok: text":              {"an emoji counts two", caption(v1alpha1.PlatformTikTok, "🎉"), 2},
-		"YouTube: description":      {"kanji have three bytes, and these two have one each", caption(v1alpha1.PlatformYouTube, "ab"), 2},
-		"YouTube: title":            {"an emoji counts two", title(&youtube, "🎉"), 2},
-		"YouTube: `<` and `>`":      {"YouTube rejects each of them", caption(v1alpha1.PlatformYouTube, "<"), 1},
+		"X: text":                                  {"kanji weigh two", caption(v1alpha1.PlatformX, "漢"), 2},
+		"X: U+FEFF, U+FFFE, U+FFFF":                {"X rejects each of them", func(n int) bool { return caption(v1alpha1.PlatformX, "\ufeff")(n) }, 1},
+		"Threads: text":                            {"a letter and its combining mark count as one", caption(v1alpha1.PlatformThreads, "e\u0301"), 1},
+		"Threads: links":                           {"different addresses count", func(n int) bool { return caption(v1alpha1.PlatformThreads, addresses(n))(1) }, 1},
+		"Instagram: text":                          {"an emoji of one code point counts one", caption(v1alpha1.PlatformInstagram, "🎉"), 1},
+		"Instagram: hashtags":                      {"each hashtag counts", caption(v1alpha1.PlatformInstagram, "#a "), 1},
+		"Instagram: mentions":                      {"each name counts", caption(v1alpha1.PlatformInstagram, "@a "), 1},
+		"TikTok: text":                             {"an emoji counts two", caption(v1alpha1.PlatformTikTok, "🎉"), 2},
+		"YouTube: description":                     {"kanji have three bytes, and these two have one each", caption(v1alpha1.PlatformYouTube, "ab"), 2},
+		"YouTube: title":                           {"an emoji counts two", title(&youtube, "🎉"), 2},
+		"YouTube: `<` and `>`":                     {"YouTube rejects each of them", caption(v1alpha1.PlatformYouTube, "<"), 1},
+		"Bluesky: text":                            {"a flag is one grapheme", caption(v1alpha1.PlatformBluesky, "🇩🇪"), 1},
+		"Bluesky: size":                            {"a family of four has 25 bytes", caption(v1alpha1.PlatformBluesky, "👨‍👩‍👧‍👦"), 25},
+		"Mastodon: text, with the content warning": {"a flag is one grapheme", caption(v1alpha1.PlatformMastodon, "🇩🇪"), 1},
 	} {
 		most, err := strconv.Atoi(strings.ReplaceAll(said[row], ",", ""))
 		if err != nil {
@@ -316,7 +323,9 @@ func TestPage(t *testing.T) {
 		}
 		delete(said, row)
 	}
-	delete(said, "Facebook: text") // it has no limit
+	for _, unlimited := range []string{"Facebook: text", "Mastodon: addresses", "Mastodon: mentions"} {
+		delete(said, unlimited)
+	}
 	for row := range said {
 		if said[row] != "at most" && said[row] != "---" {
 			t.Errorf("no test covers the page's row: %s, %s", row, said[row])

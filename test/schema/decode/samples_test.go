@@ -39,6 +39,7 @@ func samples(tb testing.TB) []sample {
 		{"team", "teams", sampleTeam(), func() any { return new(v1alpha1.Team) }},
 		{"key", "apikeys", sampleKey(), func() any { return new(v1alpha1.APIKey) }},
 		{"connection", "connections", sampleConnection(), func() any { return new(v1alpha1.Connection) }},
+		{"mastodon", "connections", sampleMastodon(), func() any { return new(v1alpha1.Connection) }},
 		{"media", "media", sampleMedia(), func() any { return new(v1alpha1.Media) }},
 		{"usage", "usages", sampleUsage(), func() any { return new(v1alpha1.Usage) }},
 	}
@@ -111,6 +112,14 @@ func sampleConnection() *v1alpha1.Connection {
 	return connection
 }
 
+func sampleMastodon() *v1alpha1.Connection {
+	connection := sampleConnection()
+	connection.Spec.Platform, connection.Spec.Server, connection.Spec.AccountID = v1alpha1.PlatformMastodon, "https://mastodon.example", "1@mastodon.example"
+	connection.Status.TikTok = nil
+	connection.Status.Mastodon = &v1alpha1.MastodonServer{MaxCharacters: 500, CharactersPerURL: 23, MaxMedia: 4, MaxImageBytes: 16 << 20, MaxVideoBytes: 99 << 20}
+	return connection
+}
+
 func sampleUsage() *v1alpha1.Usage {
 	usage := &v1alpha1.Usage{
 		Spec: v1alpha1.UsageSpec{Resource: v1alpha1.ResourceTikTokDrafts, Account: "1", Period: "24h"},
@@ -144,7 +153,7 @@ func sampleMedia() *v1alpha1.Media {
 
 // samplePosts returns one post of each category.
 func samplePosts() []*v1alpha1.Post {
-	yes, ref := true, v1alpha1.MediaReference{Name: "m"}
+	yes, ref := true, v1alpha1.MediaReference{Name: "m", FocalPoint: &v1alpha1.FocalPoint{X: 10, Y: 20}}
 	text := samplePost(v1alpha1.CategoryText)
 	text.Spec.ScheduledAt, text.Spec.Cancelled = &at, true
 
@@ -174,7 +183,8 @@ func samplePost(category v1alpha1.Category) *v1alpha1.Post {
 	target := func(name string) v1alpha1.PostTarget {
 		return v1alpha1.PostTarget{
 			ConnectionRef: v1alpha1.LocalReference{Name: name}, Caption: "hello",
-			YouTube: &v1alpha1.YouTubeOptions{Title: "title"},
+			YouTube:  &v1alpha1.YouTubeOptions{Title: "title"},
+			Mastodon: &v1alpha1.MastodonOptions{ContentWarning: "w", Sensitive: true, Visibility: v1alpha1.MastodonPrivate, Language: "en"},
 		}
 	}
 	post := &v1alpha1.Post{

@@ -27,7 +27,7 @@ func Receivers() receiver.Options {
 		return receiver.Options{}
 	}
 	roots := x509.NewCertPool()
-	if certificates, err := os.ReadFile(file); err != nil || !roots.AppendCertsFromPEM(certificates) {
+	if certificates, err := os.ReadFile(file); err != nil || !roots.AppendCertsFromPEM(certificates) { //nolint:gosec // the test names the file
 		panic(fmt.Sprintf("HERALD_CRASH_RECEIVERS: %s has no certificates: %v", file, err))
 	}
 	return receiver.Options{Roots: roots, Allow: func(to netip.Addr) error {
