@@ -172,12 +172,16 @@ var _ = Describe("A Connection", func() {
 	DescribeTable("reports an unsupported platform", func(ctx SpecContext, platform v1alpha1.Platform) {
 		a := newAccount(ctx, managed, nil)
 		a.conn.Spec.Platform = platform
+		if platform == v1alpha1.PlatformMastodon {
+			a.conn.Spec.Server = "https://mastodon.example"
+			a.conn.Spec.AccountID += "@mastodon.example"
+		}
 		a.create(ctx)
 		Eventually(a.state(ctx)).Should(Equal("False PlatformNotSupported"))
 	},
 		Entry("of version 1", v1alpha1.PlatformThreads),
 		Entry("which version 1 does not have: the schema has its name in every installation", v1alpha1.PlatformBluesky),
-		Entry("that no code publishes to yet", v1alpha1.PlatformMastodon))
+		Entry("whose accounts have servers of their own", v1alpha1.PlatformMastodon))
 
 	It("does not leave old credentials behind when the account is reconnected", func(ctx SpecContext) {
 		a := newAccount(ctx, managed, nil)
