@@ -123,12 +123,12 @@ func TestUsageOnTheTeamsPage(t *testing.T) {
 	w.connections[acme][0].Spec.Disabled = true
 	text := textOf(w.get(t, viewer, "/teams/"+acme+"/team"))
 	says(t, "the team's page", text, []string{
-		"Connected accounts: 6 of 10", "Posts to X this month (UTC): 0 of 30",
+		"Connected accounts: 7 of 10", "Posts to X this month (UTC): 0 of 30",
 		"Stored posts, including finished and cancelled ones: 1 of 2000", "Their size: ", " of 128 MiB", "Drafts, and posts that are scheduled or being delivered: 1 of 500",
 		"Files waiting to be uploaded: 7 of 100", "Their announced size: 1.5 GiB of 20 GiB", "API keys, including revoked and expired ones: 4 of 20",
 		"Drafts in TikTok's inbox of Account our-tiktok within 24 hours: 0 of 5", "Posts in the lists: 1, without a limit",
 	}, nil)
 	says(t, "the accounts' page", textOf(w.get(t, viewer, "/teams/"+acme+"/connections")), []string{
-		"The plan has room for 10 accounts; 6 accounts in use, not counting 1 disabled.",
+		"The plan has room for 10 accounts; 7 accounts in use, not counting 1 disabled.",
 	}, nil)
 }

@@ -22,8 +22,9 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// maxWeight is the maximum transfer size of a page with its own scripts and styles, in bytes.
-const maxWeight = 45 << 10
+// maxWeight is the maximum transfer size of a page with its own scripts and styles, in bytes. The largest page is that
+// of a Notifier with as many deliveries as its status can hold.
+const maxWeight = 46 << 10
 
 // crowded has 10,000 posts, half of them in the month of now, and ten accounts.
 func crowded() *world {
