@@ -298,19 +298,19 @@ func TestPage(t *testing.T) {
 		// of is the number of units in a piece of the text.
 		of int
 	}{
-		"X: text":                   {"kanji weigh two", caption(v1alpha1.PlatformX, "漢"), 2},
-		"X: U+FEFF, U+FFFE, U+FFFF": {"X rejects each of them", func(n int) bool { return caption(v1alpha1.PlatformX, "\ufeff")(n) }, 1},
-		"Threads: text":             {"a letter and its combining mark count as one", caption(v1alpha1.PlatformThreads, "e\u0301"), 1},
-		"Threads: links":            {"different addresses count", func(n int) bool { return caption(v1alpha1.PlatformThreads, addresses(n))(1) }, 1},
-		"Instagram: text":           {"an emoji of one code point counts one", caption(v1alpha1.PlatformInstagram, "🎉"), 1},
-		"Instagram: hashtags":       {"each hashtag counts", caption(v1alpha1.PlatformInstagram, "#a "), 1},
-		"Instagram: mentions":       {"each name counts", caption(v1alpha1.PlatformInstagram, "@a "), 1},
-		"TikTok: text":              {"an emoji counts two", caption(v1alpha1.PlatformTikTok, "🎉"), 2},
-		"YouTube: description":      {"kanji have three bytes, and these two have one each", caption(v1alpha1.PlatformYouTube, "ab"), 2},
-		"YouTube: title":            {"an emoji counts two", title(&youtube, "🎉"), 2},
-		"YouTube: `<` and `>`":      {"YouTube rejects each of them", caption(v1alpha1.PlatformYouTube, "<"), 1},
-		"Bluesky: text":             {"a flag is one grapheme", caption(v1alpha1.PlatformBluesky, "🇩🇪"), 1},
-		"Bluesky: size":             {"a family of four has 25 bytes", caption(v1alpha1.PlatformBluesky, "👨‍👩‍👧‍👦"), 25},
+		"X: text":                                  {"kanji weigh two", caption(v1alpha1.PlatformX, "漢"), 2},
+		"X: U+FEFF, U+FFFE, U+FFFF":                {"X rejects each of them", func(n int) bool { return caption(v1alpha1.PlatformX, "\ufeff")(n) }, 1},
+		"Threads: text":                            {"a letter and its combining mark count as one", caption(v1alpha1.PlatformThreads, "e\u0301"), 1},
+		"Threads: links":                           {"different addresses count", func(n int) bool { return caption(v1alpha1.PlatformThreads, addresses(n))(1) }, 1},
+		"Instagram: text":                          {"an emoji of one code point counts one", caption(v1alpha1.PlatformInstagram, "🎉"), 1},
+		"Instagram: hashtags":                      {"each hashtag counts", caption(v1alpha1.PlatformInstagram, "#a "), 1},
+		"Instagram: mentions":                      {"each name counts", caption(v1alpha1.PlatformInstagram, "@a "), 1},
+		"TikTok: text":                             {"an emoji counts two", caption(v1alpha1.PlatformTikTok, "🎉"), 2},
+		"YouTube: description":                     {"kanji have three bytes, and these two have one each", caption(v1alpha1.PlatformYouTube, "ab"), 2},
+		"YouTube: title":                           {"an emoji counts two", title(&youtube, "🎉"), 2},
+		"YouTube: `<` and `>`":                     {"YouTube rejects each of them", caption(v1alpha1.PlatformYouTube, "<"), 1},
+		"Bluesky: text":                            {"a flag is one grapheme", caption(v1alpha1.PlatformBluesky, "🇩🇪"), 1},
+		"Bluesky: size":                            {"a family of four has 25 bytes", caption(v1alpha1.PlatformBluesky, "👨‍👩‍👧‍👦"), 25},
 		"Mastodon: text, with the content warning": {"a flag is one grapheme", caption(v1alpha1.PlatformMastodon, "🇩🇪"), 1},
 	} {
 		most, err := strconv.Atoi(strings.ReplaceAll(said[row], ",", ""))
