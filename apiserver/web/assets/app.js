@@ -113,9 +113,10 @@ function follow(area) {
     };
   }
 
-  // onTab returns the prefix of the page's title.
+  // onTab returns the prefix of the page's title, as the server chooses it: the post's, or the number next to the overview.
+  const needing = document.querySelector(".needing")?.firstChild.textContent;
   function onTab() {
-    return area.querySelector("[data-tab]")?.dataset.tab ?? "";
+    return area.querySelector("[data-tab]")?.dataset.tab || (needing ? `(${needing}) ` : "");
   }
 
   function show(data) {
