@@ -78,8 +78,8 @@ step 'modules are what go.sum says (make modules)' "$MAKE" modules
 step 'programs that the tests start (make controlplane)' "$MAKE" controlplane
 # The crash matrix mostly waits, so it runs in one process beside all others; with more, the pages would be too slow for their time
 # limits. Linters and unit tests need all processors and can wait, so they have a lower priority.
-lane 'test-crash PROCS=1'
-lane test-integration test-monitoring test-browser test-agents test-upgrade test-counting test-signatures test-bluesky test-mastodon test-oddfiles test-hostile
+lane 'test-crash PROCS=1' test-bluesky
+lane test-integration test-monitoring test-browser test-agents test-upgrade test-counting test-signatures test-mastodon test-oddfiles test-hostile
 step 'known vulnerabilities (make vuln)' "$MAKE" vuln
 step 'formatting and linters (make lint)' nice "$MAKE" lint
 step "unit tests (make test-unit${race:+ RACE=1})" nice "$MAKE" test-unit RACE=$race

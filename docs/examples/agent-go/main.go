@@ -67,7 +67,7 @@ func publish(ctx context.Context, platform, picture, caption string) error {
 	var post struct {
 		ID     string `json:"id"`
 		Status string `json:"status"`
-		// Platforms has the outcome for each account.
+		// Platforms are the accounts that it goes to, each with its own outcome.
 		Platforms []struct {
 			URL   *string `json:"external_url"`
 			Error *string `json:"error_message"`
