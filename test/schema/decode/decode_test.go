@@ -222,11 +222,11 @@ func FuzzTime(f *testing.F) {
 }
 
 // Limits on what the rules allocate in the API server, in KiB, for the two writes that deliver a post to two accounts.
-// Allocation is most of their CPU time and, unlike that time, nearly the same on every machine. They allocate 321
-// and 428. At 426 and 570, they were a quarter of the API server's whole cost of a status write.
+// Allocation is most of their CPU time and, unlike that time, nearly the same on every machine. They allocate 322
+// and 429, or 431 beside other tests. At 426 and 570, they were a quarter of the API server's whole cost of a status write.
 const (
 	mostOfClaim  = 325
-	mostOfRecord = 430
+	mostOfRecord = 435
 )
 
 // claimedPost returns a text post to two accounts with claimed attempts.
