@@ -18,7 +18,6 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/apiserver/postindex"
-	"github.com/herald-social/herald/internal/archive/lists"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 )
@@ -89,15 +88,6 @@ func (s *Service) ListPosts(ctx context.Context, caller Caller, q postindex.Quer
 	page := PostPage{Posts: posts, Total: total, Page: q.Page, Limit: q.Limit, HasNext: q.Page < pages, CoversArchive: true}
 	page.link(q.Page > 1)
 	return page, nil
-}
-
-// inVersion1 returns the targets that version 1 of the API has. The index shares the slice, so it is not modified.
-func inVersion1(targets []postindex.PlatformStatus) []postindex.PlatformStatus {
-	later := func(t postindex.PlatformStatus) bool { return !t.Platform.InVersion1() }
-	if !slices.ContainsFunc(targets, later) {
-		return targets
-	}
-	return slices.DeleteFunc(slices.Clone(targets), later)
 }
 
 // link sets the cursors.
@@ -210,22 +200,6 @@ func (s *Service) read(ctx context.Context, caller Caller, id string) (*v1alpha1
 		return nil, fmt.Errorf("read a post: %w", err)
 	}
 	return s.shown(caller, post)
-}
-
-// shown returns a post, or an error if it does not exist for the caller.
-func (s *Service) shown(caller Caller, post *v1alpha1.Post) (*v1alpha1.Post, error) {
-	if !caller.Version1 {
-		return post, nil
-	}
-	find := s.inMemory(caller.Namespace)
-	targets := make([]postindex.PlatformStatus, len(post.Spec.Targets))
-	for i := range targets {
-		targets[i].Platform = platformOf(post, i, find)
-	}
-	if lists.IsBeyondVersion1(targets) {
-		return nil, noSuchPost(post.Name)
-	}
-	return post, nil
 }
 
 // readArchived returns an archived post. It is finished, and therefore read-only.

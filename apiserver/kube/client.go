@@ -142,3 +142,17 @@ func (w writable[T, P]) Create(ctx context.Context, created P) (P, error) {
 func (w writable[T, P]) UpdateStatus(ctx context.Context, updated P) (P, error) {
 	return w.in(updated.GetNamespace()).UpdateStatus(ctx, updated, metav1.UpdateOptions{FieldManager: FieldOwner})
 }
+
+// editable is a writable kind whose resources users change and delete.
+type editable[T any, P object[T]] struct{ writable[T, P] }
+
+// Update writes the difference between two states of a resource, with optimistic concurrency.
+func (w editable[T, P]) Update(ctx context.Context, before, after P) (P, error) {
+	return w.update(ctx, before, after)
+}
+
+// Delete deletes a resource, and not another one that has its name.
+func (w editable[T, P]) Delete(ctx context.Context, of P) error {
+	uid := of.GetUID()
+	return w.in(of.GetNamespace()).Delete(ctx, of.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+}

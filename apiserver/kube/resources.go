@@ -128,12 +128,12 @@ func (m Media) Uploaded(ctx context.Context, namespace string, most int) (files 
 
 // Schedules reads and writes the teams' schedules. They are not watched: a team has few, and they change rarely.
 type Schedules struct {
-	writable[v1alpha1.PostSchedule, *v1alpha1.PostSchedule]
+	editable[v1alpha1.PostSchedule, *v1alpha1.PostSchedule]
 }
 
 // NewSchedules returns a Schedules that uses client.
 func NewSchedules(client rest.Interface) Schedules {
-	return Schedules{writable[v1alpha1.PostSchedule, *v1alpha1.PostSchedule]{kind[v1alpha1.PostSchedule, *v1alpha1.PostSchedule]{client, "postschedules"}}}
+	return Schedules{editable[v1alpha1.PostSchedule, *v1alpha1.PostSchedule]{writable[v1alpha1.PostSchedule, *v1alpha1.PostSchedule]{kind[v1alpha1.PostSchedule, *v1alpha1.PostSchedule]{client, "postschedules"}}}}
 }
 
 // List returns a namespace's schedules. The plan limits their number (posting/plan).
@@ -143,24 +143,14 @@ func (s Schedules) List(ctx context.Context, namespace string) ([]v1alpha1.PostS
 	return list.Items, err
 }
 
-// Update writes the difference between two states of a schedule, with optimistic concurrency.
-func (s Schedules) Update(ctx context.Context, before, after *v1alpha1.PostSchedule) (*v1alpha1.PostSchedule, error) {
-	return s.update(ctx, before, after)
-}
-
-// Delete deletes a schedule, and not another one that has its name.
-func (s Schedules) Delete(ctx context.Context, of *v1alpha1.PostSchedule) error {
-	return s.in(of.Namespace).Delete(ctx, of.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &of.UID}})
-}
-
 // Notifiers reads and writes the teams' notifiers. They are not watched: a team has few, and they change rarely.
 type Notifiers struct {
-	writable[v1alpha1.Notifier, *v1alpha1.Notifier]
+	editable[v1alpha1.Notifier, *v1alpha1.Notifier]
 }
 
 // NewNotifiers returns a Notifiers that uses client.
 func NewNotifiers(client rest.Interface) Notifiers {
-	return Notifiers{writable[v1alpha1.Notifier, *v1alpha1.Notifier]{kind[v1alpha1.Notifier, *v1alpha1.Notifier]{client, "notifiers"}}}
+	return Notifiers{editable[v1alpha1.Notifier, *v1alpha1.Notifier]{writable[v1alpha1.Notifier, *v1alpha1.Notifier]{kind[v1alpha1.Notifier, *v1alpha1.Notifier]{client, "notifiers"}}}}
 }
 
 // List returns a namespace's notifiers. The plan limits their number (posting/plan).
@@ -168,16 +158,6 @@ func (n Notifiers) List(ctx context.Context, namespace string) ([]v1alpha1.Notif
 	var list v1alpha1.NotifierList
 	err := n.client.Get().Namespace(namespace).Resource(n.resource).Do(ctx).Into(&list)
 	return list.Items, err
-}
-
-// Update writes the difference between two states of a notifier, with optimistic concurrency.
-func (n Notifiers) Update(ctx context.Context, before, after *v1alpha1.Notifier) (*v1alpha1.Notifier, error) {
-	return n.update(ctx, before, after)
-}
-
-// Delete deletes a notifier, and not another one that has its name.
-func (n Notifiers) Delete(ctx context.Context, of *v1alpha1.Notifier) error {
-	return n.in(of.Namespace).Delete(ctx, of.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &of.UID}})
 }
 
 // Usages reads and writes the teams' Usages.

@@ -279,6 +279,16 @@ func (c *call) parse(body []byte) (err error) {
 	return nil
 }
 
+// parsed records the fields of the body that the operation did not read, and returns the error of parsing the body or,
+// failing that, of the request's other parts.
+func (c *call) parsed(err error) error {
+	c.ignoredInBody()
+	if err != nil {
+		return err
+	}
+	return c.refused()
+}
+
 func (c *call) refused() error {
 	if len(c.wrong) == 0 {
 		return nil

@@ -26,11 +26,7 @@ func (h *Handler) getNotifier(ctx context.Context, c *call, out *answer) error {
 
 func (h *Handler) createNotifier(ctx context.Context, c *call, out *answer) error {
 	name, content, err := wire.CreateNotifier(c.body)
-	c.ignoredInBody()
-	if err == nil {
-		err = c.refused()
-	}
-	if err != nil {
+	if err := c.parsed(err); err != nil {
 		return err
 	}
 	created, err := h.service.CreateNotifier(ctx, c.caller, name, &content)
@@ -45,11 +41,7 @@ func (h *Handler) updateNotifier(ctx context.Context, c *call, out *answer) erro
 		return err
 	}
 	content, err := wire.UpdateNotifier(c.body, bridge.ContentOf(stored.Notifier))
-	c.ignoredInBody()
-	if err == nil {
-		err = c.refused()
-	}
-	if err != nil {
+	if err := c.parsed(err); err != nil {
 		return err
 	}
 	if c.version == anyVersion {
@@ -75,11 +67,7 @@ func (h *Handler) listDeliveries(ctx context.Context, c *call, out *answer) erro
 
 func (h *Handler) resendDelivery(ctx context.Context, c *call, out *answer) error {
 	id, err := wire.ResendDelivery(c.body)
-	c.ignoredInBody()
-	if err == nil {
-		err = c.refused()
-	}
-	if err != nil {
+	if err := c.parsed(err); err != nil {
 		return err
 	}
 	notifier, delivery, err := h.service.Resend(ctx, c.caller, c.id, id)

@@ -26,11 +26,7 @@ func (h *Handler) getSchedule(ctx context.Context, c *call, out *answer) error {
 
 func (h *Handler) createSchedule(ctx context.Context, c *call, out *answer) error {
 	name, spec, err := wire.CreateSchedule(c.body)
-	c.ignoredInBody()
-	if err == nil {
-		err = c.refused()
-	}
-	if err != nil {
+	if err := c.parsed(err); err != nil {
 		return err
 	}
 	created, err := h.service.CreateSchedule(ctx, c.caller, name, spec)
@@ -45,11 +41,7 @@ func (h *Handler) updateSchedule(ctx context.Context, c *call, out *answer) erro
 		return err
 	}
 	spec, err := wire.UpdateSchedule(c.body, &stored.Spec)
-	c.ignoredInBody()
-	if err == nil {
-		err = c.refused()
-	}
-	if err != nil {
+	if err := c.parsed(err); err != nil {
 		return err
 	}
 	if c.version == anyVersion {

@@ -161,17 +161,7 @@ func (p *Platform) publishResult(resp *transport.Response, job *platforms.Job, k
 		return platforms.Result{Outcome: platforms.Posted, ExternalID: key, ExternalURL: p.postURL(job.Account.ID, key), PostedAt: now}
 	}
 	failure, refused := p.classify(resp)
-	switch {
-	case !refused:
-		result := p.api.InDoubt(resp.Status, failure.Err)
-		result.Err.Code, result.Err.Unlisted, result.Err.RetryAt = failure.Code, failure.Unlisted, failure.RetryAt
-		return result
-	case failure.Class == platforms.ClassDuplicate:
-		// An earlier call has created this very post; its response was lost.
-		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
-	default:
-		return platforms.Result{Outcome: platforms.Refused, Err: failure}
-	}
+	return p.api.NotPosted(resp.Status, failure, refused)
 }
 
 // replyTo returns the references of a tree's next card, or nil outside trees. The references contain hashes of records,

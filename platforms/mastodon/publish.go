@@ -65,17 +65,7 @@ func (p *Platform) publishResult(resp *transport.Response) platforms.Result {
 		return platforms.Result{Outcome: platforms.Posted, ExternalID: made.ID.String(), ExternalURL: made.URL.Web(), PostedAt: made.created()}
 	}
 	failure, refused := p.classify(resp)
-	switch {
-	case !refused:
-		result := p.api.InDoubt(resp.Status, failure.Err)
-		result.Err.Code, result.Err.Unlisted, result.Err.RetryAt = failure.Code, failure.Unlisted, failure.RetryAt
-		return result
-	case failure.Class == platforms.ClassDuplicate:
-		// An earlier call may have published this very post; its response was lost.
-		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
-	default:
-		return platforms.Result{Outcome: platforms.Refused, Err: failure}
-	}
+	return p.api.NotPosted(resp.Status, failure, refused)
 }
 
 // status is a post in a response (entities/Status).

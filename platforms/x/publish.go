@@ -62,18 +62,7 @@ func (p *Platform) publishResult(resp *transport.Response, job *platforms.Job) p
 		return p.confirmed(resp, job.Account)
 	}
 	failure, refused := p.classifyPost(resp, &job.Content)
-	switch {
-	case !refused:
-		result := p.API.InDoubt(resp.Status, failure.Err)
-		result.Err.RetryAt, result.Err.AppWide = failure.RetryAt, failure.AppWide
-		result.Err.Code, result.Err.Unlisted = failure.Code, failure.Unlisted
-		return result
-	case failure.Class == platforms.ClassDuplicate:
-		// The duplicate may be this very post, published by a call whose response was lost.
-		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
-	default:
-		return platforms.Result{Outcome: platforms.Refused, Err: failure}
-	}
+	return p.API.NotPosted(resp.Status, failure, refused)
 }
 
 func (p *Platform) confirmed(resp *transport.Response, account platforms.Account) platforms.Result {

@@ -71,6 +71,23 @@ func (c *Client) InDoubt(status int, cause error) platforms.Result {
 		"%s answered with HTTP status %d, which does not show whether it published the post", c.Name, status).Because(cause)}
 }
 
+// NotPosted is the result of a publishing call that did not succeed, as the platform classifies its response. Unless the
+// platform has refused the post, the outcome is unknown. A duplicate may be this very post, published by a call whose
+// response was lost.
+func (c *Client) NotPosted(status int, failure *platforms.Error, refused bool) platforms.Result {
+	switch {
+	case !refused:
+		result := c.InDoubt(status, failure.Err)
+		result.Err.RetryAt, result.Err.AppWide = failure.RetryAt, failure.AppWide
+		result.Err.Code, result.Err.Unlisted = failure.Code, failure.Unlisted
+		return result
+	case failure.Class == platforms.ClassDuplicate:
+		return platforms.Result{Outcome: platforms.Unknown, Err: failure}
+	default:
+		return platforms.Result{Outcome: platforms.Refused, Err: failure}
+	}
+}
+
 // NoID is the result of a publishing call that succeeded without a readable id.
 func (c *Client) NoID() platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "%s confirmed the post without a readable id", c.Name)}
