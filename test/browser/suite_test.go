@@ -42,7 +42,22 @@ func TestBrowser(t *testing.T) {
 	RegisterFailHandler(Fail)
 	SetDefaultEventuallyTimeout(time.Minute)
 	RunSpecs(t, "Browser")
+	for _, failure := range failures {
+		t.Error(failure)
+	}
 }
+
+// failures has the name and the beginning of the message of each failed spec. They are printed last: of a long log, often only the end
+// is stored, where Ginkgo's summary has no messages.
+var failures []string
+
+var _ = ReportAfterEach(func(report SpecReport) {
+	const most = 1000
+	if report.Failed() {
+		message := report.FailureMessage()
+		failures = append(failures, report.FullText()+"\n"+message[:min(len(message), most)])
+	}
+})
 
 var _ = BeforeSuite(func() {
 	var err error
