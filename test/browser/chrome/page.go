@@ -225,8 +225,16 @@ func (p *Page) Settle() error {
 
 // Follow runs act, which leads to another page, and waits for that page.
 func (p *Page) Follow(act func() error) error {
-	const document = "document.readyState === 'complete' ? performance.timeOrigin : 0"
-	before, err := Eval[float64](p, "performance.timeOrigin")
+	// Another site has another process, which begins with an empty document.
+	const document = "location.href !== 'about:blank' && document.readyState === 'complete' ? performance.timeOrigin : 0"
+	var before float64
+	err := p.until(func() (err error) {
+		before, err = Eval[float64](p, document)
+		if err == nil && before == 0 {
+			err = errors.New("the page is not complete")
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
