@@ -133,6 +133,8 @@ type Content struct {
 	// Text is the caption, exactly as the author wrote it; in a tree, the card's text. It is empty if the post has
 	// files and its text is only whitespace.
 	Text string
+	// Language is the text's language as a tag of BCP 47, or "" if the author named none.
+	Language string
 	// InReplyTo is the platform's id of the previous card in a tree, which this card replies to. It is empty for the
 	// first card and outside trees.
 	InReplyTo string

@@ -180,10 +180,4 @@ type MastodonOptions struct {
 	// visibility is the audience of the post. Defaults to the account's preference.
 	// +optional
 	Visibility MastodonVisibility `json:"visibility,omitempty"`
-
-	// language is the language of the post, as a code of ISO 639, such as "en". Defaults to the account's preference.
-	// +optional
-	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:Pattern=`^[a-z]{2,3}(-[A-Za-z0-9]{2,8})?$`
-	Language string `json:"language,omitempty"`
 }

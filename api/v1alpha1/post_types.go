@@ -108,6 +108,14 @@ type PostTarget struct {
 	// +kubebuilder:validation:MaxLength=65536
 	Caption string `json:"caption,omitempty"`
 
+	// language is the language of the target's text, or of all its cards, as a tag of BCP 47: "en", "pt-BR" or "zh-Hant". Readers on Bluesky
+	// and Mastodon filter and translate posts by it; it has no effect on other platforms. Defaults to the account's preference on Mastodon,
+	// and to no language on Bluesky.
+	// +optional
+	// +kubebuilder:validation:MaxLength=12
+	// +kubebuilder:validation:Pattern=`^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`
+	Language string `json:"language,omitempty"`
+
 	// youtube holds the YouTube options. It has no effect on other platforms.
 	// +optional
 	YouTube *YouTubeOptions `json:"youtube,omitempty"`

@@ -5,6 +5,7 @@ package bluesky
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -134,8 +135,10 @@ func TestPublishResponses(t *testing.T) {
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	p, server := start(t, created(recordKey(hello.Key)))
+	job := hello
+	job.Content.Language = "pt-BR"
 	for range 2 {
-		p.Publish(t.Context(), hello)
+		p.Publish(t.Context(), job)
 	}
 	if want := []string{"POST /xrpc/com.atproto.server.createSession", "POST /xrpc/com.atproto.repo.putRecord", "POST /xrpc/com.atproto.repo.putRecord"}; !slices.Equal(server.Paths(), want) {
 		t.Errorf("made the calls %v, want %v", server.Paths(), want)
@@ -146,6 +149,9 @@ func TestRequest(t *testing.T) {
 	}
 	if swap, there := body["swapRecord"]; !there || swap != nil {
 		t.Errorf("the record may replace another one: %v", body)
+	}
+	if record, _ := body["record"].(map[string]any); fmt.Sprint(record["langs"]) != "[pt-BR]" {
+		t.Errorf("the record has no language: %v", record)
 	}
 	if token := server.Requests()[1].Token; token != "access" {
 		t.Errorf("the token is %q", token)

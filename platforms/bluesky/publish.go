@@ -29,12 +29,13 @@ type put struct {
 
 // record is a post (lexicon app.bsky.feed.post).
 type record struct {
-	Type      string  `json:"$type"`
-	Text      string  `json:"text"`
-	Facets    []facet `json:"facets,omitempty"`
-	Reply     *reply  `json:"reply,omitempty"`
-	Embed     *embed  `json:"embed,omitempty"`
-	CreatedAt string  `json:"createdAt"`
+	Type      string   `json:"$type"`
+	Text      string   `json:"text"`
+	Facets    []facet  `json:"facets,omitempty"`
+	Reply     *reply   `json:"reply,omitempty"`
+	Embed     *embed   `json:"embed,omitempty"`
+	Languages []string `json:"langs,omitempty"`
+	CreatedAt string   `json:"createdAt"`
 }
 
 // reply refers to the first post of a thread, and to the one replied to.
@@ -127,6 +128,9 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	}
 	now := p.config.Clock.Now().UTC()
 	post := record{Type: collection, Text: job.Content.Text, Embed: shown, CreatedAt: now.Format("2006-01-02T15:04:05.000Z")}
+	if language := job.Content.Language; language != "" {
+		post.Languages = []string{language}
+	}
 	var failure *platforms.Error
 	if post.Facets, failure = facets(post.Text, func(handle string) (string, *platforms.Error) { return p.resolveHandle(ctx, job.Account.Token, handle) }); failure != nil {
 		return platforms.Result{Outcome: platforms.NotSent, Err: failure}

@@ -127,7 +127,8 @@ func TestRequest(t *testing.T) {
 	t.Parallel()
 	job := hello
 	job.Content.InReplyTo = "5"
-	job.Content.Mastodon = v1alpha1.MastodonOptions{ContentWarning: "spoilers", Visibility: v1alpha1.MastodonUnlisted, Language: "en", Sensitive: true}
+	job.Content.Mastodon = v1alpha1.MastodonOptions{ContentWarning: "spoilers", Visibility: v1alpha1.MastodonUnlisted, Sensitive: true}
+	job.Content.Language = "en"
 	job.Content.Media, job.Checkpoint = make([]platforms.File, 2), "7,8"
 	p, site := start(t, recorder.Respond(200, published, "X-RateLimit-Limit", "300", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "2026-11-20T12:05:00.000000Z"))
 	got := p.Publish(t.Context(), job)

@@ -45,7 +45,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 		IdempotencyKey: idempotencyKey(job.Key),
 		Body: client.JSON("application/json", post{
 			Status: job.Content.Text, MediaIDs: ids, InReplyTo: job.Content.InReplyTo, Spoiler: options.ContentWarning,
-			Sensitive: options.Sensitive, Visibility: string(options.Visibility), Language: options.Language,
+			Sensitive: options.Sensitive, Visibility: string(options.Visibility), Language: job.Content.Language,
 		}),
 	})
 	if err != nil {

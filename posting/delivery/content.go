@@ -21,7 +21,7 @@ import (
 func Content(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) platforms.Content {
 	spec := &post.Spec
 	to := &spec.Targets[target]
-	c := platforms.Content{Category: spec.Category, Text: Text(post, target)}
+	c := platforms.Content{Category: spec.Category, Text: Text(post, target), Language: to.Language}
 	if to.YouTube != nil {
 		c.Title = to.YouTube.Title
 	}
@@ -126,6 +126,9 @@ func ContentHash(post *v1alpha1.Post, target int, conn *v1alpha1.Connection, med
 	}
 	if c.Mastodon != (v1alpha1.MastodonOptions{}) {
 		parts = append(parts, fmt.Sprintf("mastodon: %+v", c.Mastodon))
+	}
+	if c.Language != "" {
+		parts = append(parts, "language: "+c.Language)
 	}
 	return attempt.ContentHash(string(conn.UID), conn.Spec.AccountID, parts...)
 }

@@ -90,9 +90,12 @@ func TestContent(t *testing.T) {
 			s.Targets[0].YouTube, s.Targets[0].TikTok = &v1alpha1.YouTubeOptions{Title: "Launch"}, &options
 		}), platforms.Content{Category: v1alpha1.CategoryVideo, Text: "hello", Title: "Launch", TikTok: options, Media: []platforms.File{file}}},
 		{"options of Mastodon", "the focal point belongs to the use of a file", video(func(s *v1alpha1.PostSpec) {
-			s.Targets[0].Mastodon, s.Video.MediaRef.FocalPoint = &v1alpha1.MastodonOptions{Language: "en"}, &v1alpha1.FocalPoint{X: 10}
+			s.Targets[0].Mastodon, s.Video.MediaRef.FocalPoint = &v1alpha1.MastodonOptions{Sensitive: true}, &v1alpha1.FocalPoint{X: 10}
 		}), platforms.Content{
-			Category: v1alpha1.CategoryVideo, Text: "hello", Mastodon: v1alpha1.MastodonOptions{Language: "en"}, Media: []platforms.File{focused(file)},
+			Category: v1alpha1.CategoryVideo, Text: "hello", Mastodon: v1alpha1.MastodonOptions{Sensitive: true}, Media: []platforms.File{focused(file)},
+		}},
+		{"a language", "it belongs to the target's text", video(func(s *v1alpha1.PostSpec) { s.Targets[0].Language = "pt-BR" }), platforms.Content{
+			Category: v1alpha1.CategoryVideo, Text: "hello", Language: "pt-BR", Media: []platforms.File{file},
 		}},
 		{"the first card", "it is not a reply", cardsOf(0), platforms.Content{Category: v1alpha1.CategoryTree, Text: "one"}},
 		{"the second card", "it replies to the first, and has its own file", cardsOf(1), platforms.Content{Category: v1alpha1.CategoryTree, Text: "two", InReplyTo: "id1", Media: []platforms.File{file}}},
@@ -206,6 +209,8 @@ func TestContentHash(t *testing.T) {
 		{name: "another focal point", post: video(func(s *v1alpha1.PostSpec) { s.Video.MediaRef.FocalPoint = &v1alpha1.FocalPoint{Y: 10} })},
 		{name: "a content warning", post: video(func(s *v1alpha1.PostSpec) { s.Targets[0].Mastodon = &v1alpha1.MastodonOptions{ContentWarning: "a"} })},
 		{name: "no options of Mastodon", post: video(func(s *v1alpha1.PostSpec) { s.Targets[0].Mastodon = &v1alpha1.MastodonOptions{} }), as: "a video"},
+		{name: "a language", post: video(func(s *v1alpha1.PostSpec) { s.Targets[0].Language = "en" })},
+		{name: "another language", post: video(func(s *v1alpha1.PostSpec) { s.Targets[0].Language = "de" })},
 		{name: "a text", post: post(v1alpha1.TargetStatus{})},
 		{name: "a text with a visibility", post: func() *v1alpha1.Post {
 			p := post(v1alpha1.TargetStatus{})

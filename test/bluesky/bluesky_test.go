@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -121,7 +122,7 @@ func TestPosts(t *testing.T) {
 	first := publish(t, p, acme.job(4, platforms.Content{Category: v1alpha1.CategoryTree, Text: "one"}))
 	second := publish(t, p, acme.job(5, platforms.Content{Category: v1alpha1.CategoryTree, Text: "two", InReplyTo: first, Media: []platforms.File{picture(t, 20)}}))
 	publish(t, p, acme.job(6, platforms.Content{Category: v1alpha1.CategoryTree, Text: "three", InReplyTo: second}))
-	publish(t, p, acme.job(7, platforms.Content{Category: v1alpha1.CategoryText, Text: "Read https://example.com/news"}))
+	publish(t, p, acme.job(7, platforms.Content{Category: v1alpha1.CategoryText, Text: "Read https://example.com/news", Language: "zh-Hant-TW"}))
 
 	posts := s.read(t, acme)
 	if len(posts) != 7 {
@@ -145,6 +146,9 @@ func TestPosts(t *testing.T) {
 	}
 	if got := posts[6].Card; posts[0].Card != nil || got == nil || got.URI != "https://example.com/news" || got.Title != "Launch" || got.Description != "All of it" || got.Thumb == nil || int64(got.Thumb.Downloaded) != picture(t, 77).Size {
 		t.Errorf("the cards are %+v and %+v", posts[0].Card, got)
+	}
+	if len(posts[0].Languages) != 0 || !slices.Equal(posts[6].Languages, []string{"zh-Hant-TW"}) {
+		t.Errorf("the languages are %v and %v", posts[0].Languages, posts[6].Languages)
 	}
 	root := &ref{posts[3].URI, posts[3].CID}
 	for card, want := range map[int][2]*ref{3: {nil, nil}, 4: {root, root}, 5: {root, {posts[4].URI, posts[4].CID}}} {

@@ -42,7 +42,7 @@ do {
     const card = external && { ...external, thumb: external.thumb && (await download(external.thumb)) }
     posts.push({
       uri, cid, text: value.text, problem: valid.success ? '' : String(valid.error), facets: segments(value), images, video, card,
-      root: value.reply?.root, parent: value.reply?.parent, at: value.createdAt,
+      root: value.reply?.root, parent: value.reply?.parent, at: value.createdAt, languages: value.langs,
     })
   }
   cursor = data.cursor

@@ -97,6 +97,8 @@ type post struct {
 	Card    *card     `json:"card"`
 	Root    *ref      `json:"root"`
 	Parent  *ref      `json:"parent"`
+	// Languages are the tags in the record.
+	Languages []string `json:"languages"`
 }
 
 // segment is a part of the text that the client displays as a link.

@@ -218,7 +218,7 @@ func contents(t *testing.T, image, video string) []platforms.Content {
 		{Category: v1alpha1.CategoryTree, Text: "a reply", InReplyTo: "the text", Media: []platforms.File{picture, file(t, image, v1alpha1.MimeJPEG)}},
 		{
 			Category: v1alpha1.CategoryVideo, Text: "a film", Media: []platforms.File{file(t, video, v1alpha1.MimeMP4)},
-			Mastodon: v1alpha1.MastodonOptions{ContentWarning: "it is long", Visibility: v1alpha1.MastodonPrivate, Language: "de"},
+			Mastodon: v1alpha1.MastodonOptions{ContentWarning: "it is long", Visibility: v1alpha1.MastodonPrivate}, Language: "de",
 		},
 	}
 }
@@ -259,7 +259,7 @@ func publish(t *testing.T, herald *mastodon.Platform, job platforms.Job) post {
 		t.Fatalf("got %+v (%v)", got, got.Err)
 	}
 	out := post{
-		ID: got.ExternalID, Text: c.Text, Visibility: "public", Spoiler: c.Mastodon.ContentWarning, Language: c.Mastodon.Language,
+		ID: got.ExternalID, Text: c.Text, Visibility: "public", Spoiler: c.Mastodon.ContentWarning, Language: c.Language,
 		Sensitive: c.Mastodon.ContentWarning != "", InReplyTo: c.InReplyTo, Files: []attachment{},
 	}
 	if c.Mastodon.Visibility != "" {

@@ -112,6 +112,10 @@ var _ = DescribeTable("the content of a new Post", creates,
 	Entry("a draft of a tree to one connection twice", with(asTree, drafted(func(s *v1alpha1.PostSpec) { s.Targets = append(s.Targets, s.Targets[0]) })), "names each connection once"),
 
 	// Options of one platform.
+	Entry("a language", edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Language = "en" }), ""),
+	Entry("a language with a script and a region", with(asTree, func(s *v1alpha1.PostSpec) { s.Targets[0].Language = "zh-Hant-TW" }), ""),
+	Entry("a language in words", edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Language = "english" }), "language"),
+	Entry("a language whose region is not in capitals", edit(func(s *v1alpha1.PostSpec) { s.Targets[0].Language = "pt-br" }), "language"),
 	Entry("a title", with(asVideo, func(s *v1alpha1.PostSpec) { s.Targets[0].YouTube = &v1alpha1.YouTubeOptions{Title: "t"} }), ""),
 	Entry("no title, which is optional in drafts", with(asVideo, func(s *v1alpha1.PostSpec) { s.Targets[0].YouTube = &v1alpha1.YouTubeOptions{} }), ""),
 	Entry("TikTok's options on a text post, where they have no effect", with(asText, tiktok(v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly, AllowComment: &no, IsAIGenerated: true, Draft: false})), ""),

@@ -182,9 +182,9 @@ func samplePosts() []*v1alpha1.Post {
 func samplePost(category v1alpha1.Category) *v1alpha1.Post {
 	target := func(name string) v1alpha1.PostTarget {
 		return v1alpha1.PostTarget{
-			ConnectionRef: v1alpha1.LocalReference{Name: name}, Caption: "hello",
+			ConnectionRef: v1alpha1.LocalReference{Name: name}, Caption: "hello", Language: "en",
 			YouTube:  &v1alpha1.YouTubeOptions{Title: "title"},
-			Mastodon: &v1alpha1.MastodonOptions{ContentWarning: "w", Sensitive: true, Visibility: v1alpha1.MastodonPrivate, Language: "en"},
+			Mastodon: &v1alpha1.MastodonOptions{ContentWarning: "w", Sensitive: true, Visibility: v1alpha1.MastodonPrivate},
 		}
 	}
 	post := &v1alpha1.Post{
