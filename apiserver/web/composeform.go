@@ -123,12 +123,14 @@ func (s *Site) accountFields(v *visit, c *composer, accounts []*v1alpha1.Connect
 }
 
 func (s *Site) targetFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
-	own, title := "own-"+a.Name, "title-"+a.Name
+	own, title, language := "own-"+a.Name, "title-"+a.Name, "language-"+a.Name
 	return g.Group{
 		g.El("output", h.ID("count-"+a.Name), h.Class("count"), h.For("caption "+own)),
 		g.If(a.Spec.Platform == v1alpha1.PlatformYouTube, h.P(h.Class("only-video field"),
 			h.Label(h.For(title), g.Text("Title on YouTube")), h.Input(h.ID(title), h.Name(title), h.Dir("auto"), h.Value(t.title), h.MaxLength("200"), h.AutoComplete("off")))),
 		g.If(a.Spec.Platform == v1alpha1.PlatformTikTok, s.tiktokFields(a, t)),
+		g.If(hasLanguages(a.Spec.Platform), h.P(h.Class("field"), h.Label(h.For(language), g.Text("Language on "+a.Spec.Platform.Title())),
+			h.Input(h.ID(language), h.Name(language), h.Value(t.language), h.MaxLength("12"), h.Placeholder("such as en or pt-BR"), h.AutoComplete("off")))),
 		h.Details(h.Class("only-caption"), g.If(t.caption != "", g.Attr("open")),
 			h.Summary(g.Text("Different text for "+a.Spec.Platform.Title())),
 			h.Label(h.Class("hidden"), h.For(own), g.Text("Text for "+nameOfAccount(a, a.Name)+" on "+a.Spec.Platform.Title())),

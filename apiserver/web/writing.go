@@ -56,9 +56,10 @@ type targetWriting struct {
 	// already is why the account is not preselected, although the duplicated post goes there.
 	already string
 	// caption is the account's own text; empty if it uses the common one.
-	caption string
-	title   string
-	tiktok  v1alpha1.TikTokOptions
+	caption  string
+	title    string
+	language string
+	tiktok   v1alpha1.TikTokOptions
 }
 
 // localForm is the format that browsers use to send a date and time (HTML, "valid local date and time string").
@@ -104,7 +105,8 @@ func readWriting(form url.Values) *writing {
 	targets := form["target"]
 	for _, name := range targets[:min(len(targets), maxTargets)] {
 		w.targets = append(w.targets, targetWriting{
-			connection: name, caption: text(form.Get("own-" + name)), title: strings.TrimSpace(form.Get("title-" + name)), tiktok: readTikTok(form, name),
+			connection: name, caption: text(form.Get("own-" + name)), title: strings.TrimSpace(form.Get("title-" + name)),
+			language: strings.TrimSpace(form.Get("language-" + name)), tiktok: readTikTok(form, name),
 		})
 	}
 	return w
@@ -225,6 +227,9 @@ func (w *writing) filledCards() []v1alpha1.TreeCard {
 // post.
 func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.PostTarget {
 	out := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: t.connection}}
+	if hasLanguages(platform) {
+		out.Language = t.language
+	}
 	if w.category == v1alpha1.CategoryTree {
 		return out
 	}
@@ -248,6 +253,11 @@ func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.
 		out.TikTok = &options
 	}
 	return out
+}
+
+// hasLanguages reports whether posts on a platform have a language.
+func hasLanguages(platform v1alpha1.Platform) bool {
+	return platform == v1alpha1.PlatformBluesky || platform == v1alpha1.PlatformMastodon
 }
 
 func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
@@ -276,7 +286,7 @@ func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 	w.caption = commonCaption(spec.Targets)
 	for i := range spec.Targets {
 		t := &spec.Targets[i]
-		of := targetWriting{connection: t.ConnectionRef.Name}
+		of := targetWriting{connection: t.ConnectionRef.Name, language: t.Language}
 		if t.Caption != w.caption {
 			of.caption = t.Caption
 		}

@@ -102,6 +102,9 @@ func sameTime(a, b *v1alpha1.Time) bool { return a.Equal(b) }
 // targetOf draws a target, with the options that the form has.
 func targetOf(r *rapid.T, category v1alpha1.Category, platform v1alpha1.Platform, captions *rapid.Generator[string]) v1alpha1.PostTarget {
 	t := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "our-" + string(platform)}}
+	if hasLanguages(platform) {
+		t.Language = rapid.SampledFrom([]string{"", "en", "zh-Hant-TW"}).Draw(r, "language")
+	}
 	if category == v1alpha1.CategoryTree {
 		return t
 	}
@@ -148,6 +151,19 @@ func TestFormOfPosts(t *testing.T) {
 			"an account without a text stays without, next to one with a text",
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{target("x", "text"), target("threads", "")}},
 			nil,
+		},
+		"LanguageOfAThread": {
+			"a thread's target has no text of its own, but a language",
+			v1alpha1.PostSpec{
+				Category: v1alpha1.CategoryTree, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "um"}, {Caption: "dois"}}},
+				Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "our-bluesky"}, Language: "pt-BR"}},
+			},
+			nil,
+		},
+		"LanguageElsewhere": {
+			"other platforms have no languages",
+			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "our-x"}, Caption: "a", Language: "en"}}},
+			func(s *v1alpha1.PostSpec) { s.Targets[0].Language = "" },
 		},
 		"Milliseconds": {
 			"an API client may choose a time between two minutes",
