@@ -20,7 +20,7 @@ const (
 
 // CreatePostV2 is CreatePost for version 2.
 func CreatePostV2(body strictjson.Value) (bridge.CreatePost, error) {
-	out := createPost(body, cardV2)
+	out := createPost(body, cardV2, targetReaderV2)
 	switch spec := &out.Spec; {
 	case spec.Image != nil:
 		altTexts(body, spec.Image.MediaRefs)

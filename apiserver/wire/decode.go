@@ -28,12 +28,13 @@ const (
 // CreatePost decodes the body of createPost. The error is a *bridge.Error; whatever could be decoded is returned with
 // it.
 func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
-	out := createPost(body, card)
+	out := createPost(body, card, targetReader)
 	return out, refused(body)
 }
 
-// createPost decodes a post, with the given function for a tree's cards. body.Problems reports what cannot be decoded.
-func createPost(body strictjson.Value, card func(strictjson.Value) v1alpha1.TreeCard) bridge.CreatePost {
+// createPost decodes a post, with the given functions for a tree's cards and for targets. body.Problems reports what
+// cannot be decoded.
+func createPost(body strictjson.Value, card func(strictjson.Value) v1alpha1.TreeCard, target targetsOf) bridge.CreatePost {
 	var out bridge.CreatePost
 	spec := &out.Spec
 	spec.Category = strictjson.OneOf(body.Field("category"), categories...)
@@ -41,7 +42,7 @@ func createPost(body strictjson.Value, card func(strictjson.Value) v1alpha1.Tree
 	if at := body.Optional("scheduled_at").OrNull(); at.IsSet() {
 		spec.ScheduledAt = v1alpha1.NewTimePtr(at.Time())
 	}
-	spec.Targets = strictjson.List(body.Field("targets"), 1, maxItems, targetReader(spec.Category, &out.Problems))
+	spec.Targets = strictjson.List(body.Field("targets"), 1, maxItems, target(spec.Category, &out.Problems))
 	switch spec.Category {
 	case "":
 		accept(body, "media_ids", "media_id", "thumbnail_time", "tree_cards")
@@ -56,6 +57,9 @@ func createPost(body strictjson.Value, card func(strictjson.Value) v1alpha1.Tree
 	}
 	return out
 }
+
+// targetsOf returns the function that decodes the targets of a category; see targetReader.
+type targetsOf func(category v1alpha1.Category, problems *[]string) func(strictjson.Value) v1alpha1.PostTarget
 
 // targetReader returns the function that decodes the targets of a category, and adds problems that they cannot represent.
 func targetReader(category v1alpha1.Category, problems *[]string) func(strictjson.Value) v1alpha1.PostTarget {

@@ -40,6 +40,7 @@ func AppendPostV2(b []byte, p *bridge.PostDetail) []byte {
 			b = append(b, ',')
 		}
 		b = appendTikTok(appendPlatformDetail(b, &p.Platforms[i]), p.Content.Targets[i].TikTok)
+		b = appendLanguage(b, &p.Content.Targets[i])
 		b = appendTimeOrNull(append(b, `,"posted_at":`...), p.PostedAt[i])
 		b = append(appendStringOrNull(append(b, `,"retried_by":`...), p.Platforms[i].RetriedBy), '}')
 	}

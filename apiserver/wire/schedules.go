@@ -104,7 +104,7 @@ func scheduleFields(body strictjson.Value, spec *v1alpha1.PostScheduleSpec, prob
 		spec.Texts = strictjson.List(texts, 0, maxScheduleTexts, func(v strictjson.Value) string { return v.Text(1, maxScheduleText) })
 	}
 	if targets := body.Optional("targets"); targets.IsSet() {
-		spec.Template.Targets = strictjson.List(targets, 1, maxScheduleTargets, targetReader(spec.Template.Category, problems))
+		spec.Template.Targets = strictjson.List(targets, 1, maxScheduleTargets, targetReaderV2(spec.Template.Category, problems))
 	}
 	content := v1alpha1.PostSpec{Image: spec.Template.Image, Video: spec.Template.Video}
 	updateFiles(body, &content)
@@ -188,7 +188,7 @@ func appendScheduleTarget(b []byte, target *v1alpha1.PostTarget) []byte {
 		title = target.YouTube.Title
 	}
 	b = appendStringOrNull(append(b, `,"youtube_title":`...), title)
-	return append(appendTikTok(b, target.TikTok), '}')
+	return append(appendLanguage(appendTikTok(b, target.TikTok), target), '}')
 }
 
 func appendOptionalTime(b []byte, at *v1alpha1.Time) []byte {

@@ -295,7 +295,7 @@ kind: Post
 metadata: {namespace: %s, name: thread}
 spec:
   category: tree
-  targets: [{connectionRef: {name: sky}}]
+  targets: [{connectionRef: {name: sky}, language: pt-BR}]
   tree:
     cards:
     - {caption: "one, for @zoe.test #launch"}
@@ -304,7 +304,7 @@ spec:
 	moving, err := mediatest.Film(envtest.Root())
 	must.Succeed(t, err)
 	film := h.upload(t, "video/mp4", "c.mp4", moving)
-	video := h.create(t, `{"category":"video","media_id":"`+film+`","targets":[{"connection_id":"sky","caption":"moves"}]}`)
+	video := h.create(t, `{"category":"video","media_id":"`+film+`","targets":[{"connection_id":"sky","caption":"moves","language":"en"}]}`)
 	text := func(caption string) string {
 		return h.create(t, `{"category":"text","targets":[{"connection_id":"sky","caption":"`+caption+`"}]}`)
 	}
@@ -323,8 +323,9 @@ spec:
 		err := json.Unmarshal(answer, &connected)
 		return err == nil && len(connected.Data) == 2 && bytes.Contains(answer, []byte("zoe.test")), fmt.Errorf("the connections are %d %s", status, answer)
 	})
+	mine, hers := connected.Data[0].ID, connected.Data[1].ID
 	h.web(t, "/teams/"+team+"/posts/new", url.Values{
-		"key": {"a-form"}, "category": {"text"}, "when": {"now"}, "caption": {"from the web"}, "target": {connected.Data[0].ID, connected.Data[1].ID},
+		"key": {"a-form"}, "category": {"text"}, "when": {"now"}, "caption": {"from the web"}, "language-" + mine: {"de"}, "language-" + hers: {"de"}, "target": {mine, hers},
 	})
 	if status, answer := h.call(t, http.MethodGet, "/api/v1/posts", ""); status != http.StatusOK || !bytes.Contains(answer, []byte(`"data":[]`)) {
 		t.Errorf("version 1 lists %d %s", status, answer)
@@ -353,6 +354,11 @@ func published(t *testing.T, s *server, acme, zoe *account, film int) {
 	}
 	if got := of[one].Facets; len(got) != 2 || got[0].Mention != zoe.DID || got[1].Tag != "launch" {
 		t.Errorf("the mention and the hashtag are %+v", got)
+	}
+	for text, language := range map[string]string{one: "pt-BR", "two": "pt-BR", "moves": "en", "from the web": "de", "cut off after": ""} {
+		if got := strings.Join(of[text].Languages, " "); got != language {
+			t.Errorf("the language of %q is %q, want %q", text, got, language)
+		}
 	}
 	root := ref{of[one].URI, of[one].CID}
 	if reply := of["two"]; reply.Parent == nil || *reply.Parent != root || *reply.Root != root {

@@ -1,0 +1,44 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"regexp"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/apiserver/strictjson"
+)
+
+// Version 2 has the language of a target's text.
+const fieldLanguage = "language"
+
+// languageTag is the pattern of the resource's field.
+var languageTag = regexp.MustCompile(`^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`)
+
+// targetReaderV2 is targetReader for version 2.
+func targetReaderV2(category v1alpha1.Category, problems *[]string) func(strictjson.Value) v1alpha1.PostTarget {
+	target := targetReader(category, problems)
+	return func(v strictjson.Value) v1alpha1.PostTarget {
+		out := target(v)
+		if out.ConnectionRef.Name != "" { // otherwise it may not be an object
+			out.Language = language(v.Optional(fieldLanguage))
+		}
+		return out
+	}
+}
+
+// language decodes a language. Null and "" stand for none.
+func language(v strictjson.Value) string {
+	const longest = 12
+	tag := v.OrNull().Text(0, longest)
+	if tag != "" && !languageTag.MatchString(tag) {
+		v.Refuse("must be the tag of a language, such as en, pt-BR or zh-Hant")
+	}
+	return tag
+}
+
+// appendLanguage appends the member language of a target, or null.
+func appendLanguage(b []byte, target *v1alpha1.PostTarget) []byte {
+	return appendStringOrNull(append(b, `,"language":`...), target.Language)
+}
