@@ -59,7 +59,7 @@ func (c *crowds) isCrowded(due, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := c.byAt[due.UnixMilli()]
-	return at != nil && len(at.posts) >= c.size && due.Sub(now) <= delivery.ArmAhead
+	return at != nil && len(at.posts) >= c.size && due.Sub(now) <= delivery.ArmAhead(len(at.posts))
 }
 
 // crowdStep is how often crowds are looked at. Waking a crowd may be as late as that.
@@ -96,7 +96,7 @@ func (c *crowds) wake() (posts []wokenPost) {
 		switch left := at.due.Sub(now); {
 		case left <= 0:
 			delete(c.byAt, key)
-		case left <= delivery.ArmAhead && len(at.posts) >= c.size:
+		case left <= delivery.ArmAhead(len(at.posts)) && len(at.posts) >= c.size:
 			for ; at.woken < len(at.posts); at.woken++ {
 				post := at.posts[at.woken]
 				posts = append(posts, wokenPost{post, -1 - c.queue.priorities.Next(post.Namespace, at.due)/postsPerStep})

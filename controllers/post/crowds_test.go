@@ -31,6 +31,8 @@ func TestCrowds(t *testing.T) {
 		"then each of its posts is requeued once":                      {early: size, at: 45 * time.Second, first: size, crowded: true},
 		"a post that is created later is requeued as well":             {early: size, late: 1, at: 50 * time.Second, first: size, second: 1, crowded: true},
 		"posts that only then become a crowd are requeued immediately": {early: size - 1, late: 1, at: 50 * time.Second, second: size, crowded: true},
+		"a large crowd is not claimed earlier than it needs":           {early: 2000, at: 40*time.Second - 1},
+		"a large crowd has more time":                                  {early: 2000, at: 40 * time.Second, first: 2000, crowded: true},
 		"a crowd is dropped at its time: its posts are due":            {early: size, at: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,8 +17,12 @@ import (
 // nothing of it was sent. See docs/adr/0026.
 
 const (
-	// ArmAhead is how long before their time the posts of a crowd are claimed. An armed post cannot be cancelled.
-	ArmAhead = 15 * time.Second
+	// armAhead is how long before their time the posts of a crowd are claimed, and armAheadAtMost the same for the largest crowds.
+	// An armed post cannot be cancelled.
+	armAhead, armAheadAtMost = 15 * time.Second, time.Minute
+	// armRate is the number of claims per second for which a crowd has time. Kubernetes on two processors, which all parts of Herald
+	// share, stores about 165 (docs/performance.md, B7).
+	armRate = 100
 	// armUntil is how long before its time a post is still armed: its group must not be opened before it is claimed.
 	armUntil = time.Second
 	// maxArmed is how often a post is armed. Two managers that take over from each other stop there.
@@ -27,6 +31,11 @@ const (
 	// account's other armed posts.
 	armedWindows = 2
 )
+
+// ArmAhead returns how long before its time a crowd of that many posts is claimed: long enough for all its claims to be stored.
+func ArmAhead(posts int) time.Duration {
+	return min(max(armAhead, time.Duration(posts)*time.Second/armRate), armAheadAtMost)
+}
 
 // GroupState is the known state of an armed attempt's group.
 type GroupState int
@@ -109,7 +118,7 @@ func (f *Facts) Withheld(i int) *v1alpha1.Blocked {
 // targets are reserved.
 func (f *Facts) armable() (targets []int) {
 	until := f.UntilDue(f.Now)
-	if !f.Crowded || f.Suspended || f.Cards() > 1 || f.Post.Spec.RetryOf != nil || until > ArmAhead || until < armUntil {
+	if !f.Crowded || f.Suspended || f.Cards() > 1 || f.Post.Spec.RetryOf != nil || until > armAheadAtMost || until < armUntil {
 		return nil
 	}
 	for i := range f.Post.Spec.Targets {

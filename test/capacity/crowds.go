@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/herald-social/herald/posting"
@@ -45,13 +46,7 @@ func (s *simulation) expect(p *post) {
 	if c == nil {
 		c = &crowd{due: due, known: map[*post]bool{}}
 		s.crowds[due.UnixMilli()] = c
-		s.at(due.Add(-delivery.ArmAhead), func() {
-			if len(c.posts) >= crowdSize {
-				for _, p := range c.posts {
-					s.pass(p)
-				}
-			}
-		})
+		s.at(due.Add(-delivery.ArmAhead(math.MaxInt32)), func() { s.wake(c) })
 		s.at(due, func() { s.openAll(c) })
 	}
 	if !c.known[p] {
@@ -60,10 +55,25 @@ func (s *simulation) expect(p *post) {
 	}
 }
 
+// wakeEvery is the interval of the looks at a crowd.
+const wakeEvery = time.Second
+
+// wake arms the posts of a crowd as soon as its size permits.
+func (s *simulation) wake(c *crowd) {
+	switch left := c.due.Sub(s.now); {
+	case len(c.posts) >= crowdSize && left <= delivery.ArmAhead(len(c.posts)):
+		for _, p := range c.posts {
+			s.pass(p)
+		}
+	case left > wakeEvery:
+		s.at(s.now.Add(wakeEvery), func() { s.wake(c) })
+	}
+}
+
 func (s *simulation) isCrowded(p *post) bool {
 	due := posting.Of(p.Post).Due()
 	c := s.crowds[due.UnixMilli()]
-	return c != nil && len(c.posts) >= crowdSize && due.Sub(s.now) <= delivery.ArmAhead
+	return c != nil && len(c.posts) >= crowdSize && due.Sub(s.now) <= delivery.ArmAhead(len(c.posts))
 }
 
 // arm claims a post ahead of its time, unless the writes are behind. It is then decided again when they are not.

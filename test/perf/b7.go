@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/test/perf/internal/measure"
 	"github.com/herald-social/herald/test/sandboxtest"
 )
@@ -25,8 +26,8 @@ const (
 	b7Early = b7Answer - 50*time.Millisecond
 	// b7Pictured is which share of the posts carries a picture in the crowd with pictures: one in so many.
 	b7Pictured = 10
-	// b7Lead is the least time between the last acceptance and the instant: posts are claimed up to 15 s ahead.
-	b7Lead = 16 * time.Second
+	// b7Margin is the least time between the last acceptance and the time at which the crowd is claimed.
+	b7Margin = time.Second
 	// goalB7Writes is the goal for the writes of a crowd from the instant until the first answers.
 	goalB7Writes = 100.0
 )
@@ -193,7 +194,7 @@ func (b *b7) round(ctx context.Context, c crowd, n int) (result crowded, err err
 // scheduleCrowd creates a crowd's posts and returns the instant when they are due. By then all of them are accepted,
 // and those with pictures are prepared.
 func (b *b7) scheduleCrowd(ctx context.Context, c crowd, n int) (time.Time, error) {
-	lead := 20*time.Second + time.Duration(c.posts)*b.lead
+	lead := delivery.ArmAhead(c.posts) + 5*time.Second + time.Duration(c.posts)*b.lead
 	if c.pictured > 0 {
 		lead += time.Duration(c.posts/c.pictured) * 60 * time.Millisecond
 	}
@@ -218,7 +219,7 @@ func (b *b7) scheduleCrowd(ctx context.Context, c crowd, n int) (time.Time, erro
 	if _, err = b.awaitNone(ctx, notScheduled); err == nil && c.pictured > 0 {
 		err = b.awaitPrepared(ctx)
 	}
-	if err == nil && time.Until(due) < b7Lead {
+	if err == nil && time.Until(due) < delivery.ArmAhead(c.posts)+b7Margin {
 		err = fmt.Errorf("accepting %d posts took until %s before their instant; try a smaller BENCH_B7_POSTS", c.posts, time.Until(due).Round(time.Second))
 	}
 	return due, err
