@@ -6,6 +6,7 @@ package web
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -35,7 +36,7 @@ func (s *Site) agents(w http.ResponseWriter, v *visit) error {
 	if !all {
 		grants = slices.DeleteFunc(grants, func(grant v1alpha1.OAuthGrant) bool { return !isOwnGrant(v, &grant) })
 	}
-	how := h.P(g.Text("To connect one, add "), h.Code(h.ID("mcp"), g.Text(s.Agents.Resource())),
+	how := h.P(g.Text("To connect one, add "), h.Code(h.ID("mcp"), g.Text(s.Agents.Resource())), g.Text(" "),
 		h.Button(h.Type("button"), h.Class("button small"), h.Data("copy", "#mcp"), g.Text("Copy")), g.Text(" to it as an MCP server. It then sends you here for permission."))
 	content := []g.Node{how}
 	if len(grants) == 0 {
@@ -60,7 +61,7 @@ func (s *Site) agentCard(v *visit, grant *v1alpha1.OAuthGrant, mayEnd bool) g.No
 		name = client.RedirectHost
 	}
 	if over != "" {
-		label, shade = sentence(over), neutral
+		label, shade = strings.TrimSuffix(sentence(over), "."), neutral
 	}
 	who := grant.Spec.Person.DisplayName
 	if who == "" || isOwnGrant(v, grant) {

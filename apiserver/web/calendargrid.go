@@ -65,7 +65,7 @@ func (s *Site) grid(v *visit, c *calendar) (g.Node, error) {
 	legend := slices.ContainsFunc(t.planned, func(day []planned) bool { return len(day) > 0 })
 	return g.Group{
 		t.table(), g.If(v.may.update, v.dragForm()),
-		g.If(legend, h.P(h.Class("soft"), g.Text("Dashed entries are posts of schedules. They do not exist yet: each is created an hour before its time."))),
+		g.If(legend, h.P(h.Class("soft legend"), g.Text("Dashed entries are posts of schedules. They do not exist yet: each is created an hour before its time."))),
 	}, nil
 }
 

@@ -142,7 +142,7 @@ func shown(made bridge.NewToken) g.Node {
 	return h.Section(h.Class("note good once"), h.Role("status"), drawing("check"), h.Div(
 		h.P(h.Strong(g.Text("Copy the token now. It is not shown again."))),
 		h.P(h.Code(h.ID("token"), g.Text(made.Token)), h.Button(h.Type("button"), h.Class("button small"), h.Data("copy", "#token"), g.Text("Copy"))),
-		h.P(h.Class("soft"), g.Text("It belongs to the key "+made.Key+". Send it with each request as: Authorization: Bearer, and the token."))))
+		h.P(h.Class("soft"), g.Text("It belongs to the key "+made.Key+". Send it with each request, after the word Bearer in the Authorization header."))))
 }
 
 // changeKey revokes a key, or adds or removes a token.

@@ -196,7 +196,7 @@ const archivedTitle = 30
 // headingOf returns a post's long title. Archived posts have only a short one.
 func headingOf(p *postindex.Summary) string {
 	if p.Archived && p.Rest == "" && utf8.RuneCountInString(p.Title) == archivedTitle {
-		return p.Title + "…"
+		return strings.TrimSpace(p.Title) + "…"
 	}
 	return titleOfPost(p) + p.Rest
 }

@@ -17,12 +17,35 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/access"
+	"github.com/herald-social/herald/apiserver/postindex"
 )
 
 func by(author, agent string) func(*v1alpha1.Post) {
 	return func(post *v1alpha1.Post) {
 		metav1.SetMetaDataAnnotation(&post.ObjectMeta, v1alpha1.AuthorAnnotation, author)
 		metav1.SetMetaDataAnnotation(&post.ObjectMeta, v1alpha1.AgentAnnotation, agent)
+	}
+}
+
+// TestHeadingOf verifies how long headings end.
+func TestHeadingOf(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		post   postindex.Summary
+		want   string
+	}{
+		"Whole":    {"a short title is complete", postindex.Summary{Title: "Launch"}, "Launch"},
+		"Long":     {"the rest continues the title", postindex.Summary{Title: "What we have learnt this quart", Rest: "er…"}, "What we have learnt this quarter…"},
+		"Archived": {"an archived title of full length may go on", postindex.Summary{Title: "What we have learnt this quart", Archived: true}, "What we have learnt this quart…"},
+		"Space":    {"no space stands before the dots", postindex.Summary{Title: "Quick 00: what we have learnt ", Archived: true}, "Quick 00: what we have learnt…"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := headingOf(&tc.post); got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
+			}
+		})
 	}
 }
 

@@ -221,7 +221,7 @@ var scheduleKinds = []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.Category
 func (s *Site) scheduleView(v *visit, f *scheduleForm) view {
 	return view{title: f.title, place: placeCalendar, wide: true, uploads: true, without: "You can write schedules and choose among the team's files, but not upload files. " +
 		"To see the next times, choose Show the next times.", content: []g.Node{
-		h.Form(h.ID("compose"), h.Class("compose"), h.AutoComplete("off"), h.Method("post"), h.Action(f.action),
+		h.Form(h.ID("compose"), h.Class("compose schedule"), h.AutoComplete("off"), h.Method("post"), h.Action(f.action),
 			// Pressing Enter in a field activates the form's first button.
 			h.Button(h.Type("submit"), h.Class("hidden"), h.TabIndex("-1"), h.Aria("hidden", "true")),
 			hidden("version", f.version),

@@ -75,7 +75,7 @@ func TestNewSchedule(t *testing.T) {
 		"NoText":     {reason: "posts need one", edits: url.Values{"text": {" "}}, wrong: "Write at least one text"},
 		"NoWeekday":  {reason: "there would be no posts", edits: url.Values{"weekday": {}}, wrong: "Choose at least one day of the week"},
 		"NoTime":     {reason: "a browser without the control sends any text", edits: url.Values{"time": {"nine"}}, wrong: "Choose the time of day"},
-		"NoAccount":  {reason: "posts go somewhere", edits: url.Values{"target": {}}, wrong: "Where it goes: Name at least one connection to post to."},
+		"NoAccount":  {reason: "posts go somewhere", edits: url.Values{"target": {}}, wrong: "Where it goes: Name at least one account to post to."},
 		"BadCron":    {reason: "the field is named", edits: url.Values{"repeat": {"cron"}, "cron": {"at nine"}}, wrong: "Repeat: Is not a cron expression of five fields"},
 		"TooOften":   {reason: "the reason and the limit are named", edits: url.Values{"repeat": {"cron"}, "cron": {"* * * * *"}}, wrong: "at least 5m0s are required"},
 		"BadZone":    {reason: "the field is named", edits: url.Values{"time_zone": {"Berlin"}}, wrong: "Time zone: Is not the IANA name"},

@@ -67,7 +67,7 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 				g.Map(t.Budget, budgeted),
 			)
 		}),
-		h.Section(h.Class("card"), h.H2(g.Text("You")), h.Dl(
+		h.Section(h.Class("card"), h.H2(g.Text("You")), h.Dl(h.Class("you"),
 			fact("Signed in as", h.Span(h.Title(v.person.Name), g.Text(v.person.Shown()))),
 			g.If(v.may.seeMembers, fact("Name in role bindings", h.Code(g.Text(v.person.Name)))),
 			g.If(v.may.seeMembers && len(v.person.Groups) > 0, fact("Groups", g.Text(strings.Join(v.person.Groups, ", ")))),
@@ -119,9 +119,9 @@ func (v *visit) suspended() g.Node {
 // used shows a number and its share of a limit. Unlimited use is not always counted, so a zero is omitted.
 func used(what string, m bridge.Meter) g.Node {
 	if m.Limit == 0 {
-		return h.P(h.Class("usage"), g.Text(what+": "), g.If(m.Used > 0, h.Strong(g.Text(strconv.Itoa(m.Used)+", "))), g.Text("without a limit"))
+		return h.P(h.Class("usage"), g.Text(what+": "), g.If(m.Used > 0, g.Group{h.Strong(g.Text(grouped(int64(m.Used)))), g.Text(", ")}), g.Text("without a limit"))
 	}
-	return h.P(h.Class("usage"), g.Text(what+": "), h.Strong(g.Text(strconv.Itoa(m.Used))), g.Text(" of "+strconv.Itoa(m.Limit)),
+	return h.P(h.Class("usage"), g.Text(what+": "), h.Strong(g.Text(grouped(int64(m.Used)))), g.Text(" of "+grouped(int64(m.Limit))),
 		h.Meter(h.Min("0"), h.Max(strconv.Itoa(m.Limit)), h.Value(strconv.Itoa(min(m.Used, m.Limit))), h.Aria("label", what)))
 }
 
@@ -134,7 +134,7 @@ var budgetWords = map[v1alpha1.BudgetItem]string{
 
 // budgeted shows one of a budget's fields and how much of it is used. A limit of zero is a limit.
 func budgeted(u v1alpha1.BudgetUse) g.Node {
-	what, amount := budgetWords[u.Item], func(n int64) string { return strconv.FormatInt(n, 10) }
+	what, amount := budgetWords[u.Item], grouped
 	if u.Item == v1alpha1.BudgetPostBytes || u.Item == v1alpha1.BudgetPendingFileBytes {
 		amount = inBytes
 	}

@@ -256,6 +256,16 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// TestGrouped verifies how large numbers are written.
+func TestGrouped(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 250000: "250,000", 1000000: "1,000,000"} {
+		if got := grouped(n); got != want {
+			t.Errorf("%d is written %q, want %q", n, got, want)
+		}
+	}
+}
+
 // TestForPeople verifies how messages that API clients read too are worded on pages.
 func TestForPeople(t *testing.T) {
 	t.Parallel()
@@ -266,6 +276,8 @@ func TestForPeople(t *testing.T) {
 		"6 characters (an emoji counts its UTF-8 bytes) are too many for threads, which accepts": "6 characters are too many for Threads, which accepts.",
 		`instagram does not accept the image "x.webp" as it is`:                                  `Instagram does not accept the image "x.webp" as it is.`,
 		"a post to youtube needs a title unless it is a draft":                                   "A post to YouTube needs a title unless it is a draft.",
+		"name at least one connection to post to":                                                "Name at least one account to post to.",
+		"tiktok does not accept posts of category text; choose another connection":               "TikTok does not accept posts of category text; choose another account.",
 		"it is a fine day": "It is a fine day.",
 	} {
 		if got := sentence(message); got != want {

@@ -42,11 +42,13 @@ func sentence(message string) string {
 	return message
 }
 
-// Parts of messages that API clients read too: platforms by their values in the API, and units by how they are counted.
+// Parts of messages that API clients read too: platforms by their values in the API, units by how they are counted, and accounts by their
+// resource.
 var (
-	accepting  = regexp.MustCompile(`\b(x|threads|instagram|facebook|tiktok|youtube|bluesky|mastodon)(,? (?:which )?(?:accepts|does not accept))\b`)
-	postsTo    = regexp.MustCompile(`\b(post to|title on) (x|threads|instagram|facebook|tiktok|youtube|bluesky|mastodon)\b`)
-	characters = regexp.MustCompile(`\b(?:UTF-16 code units|weighted characters|characters \(an emoji counts its UTF-8 bytes\)) are too many\b`)
+	accepting    = regexp.MustCompile(`\b(x|threads|instagram|facebook|tiktok|youtube|bluesky|mastodon)(,? (?:which )?(?:accepts|does not accept))\b`)
+	postsTo      = regexp.MustCompile(`\b(post to|title on) (x|threads|instagram|facebook|tiktok|youtube|bluesky|mastodon)\b`)
+	characters   = regexp.MustCompile(`\b(?:UTF-16 code units|weighted characters|characters \(an emoji counts its UTF-8 bytes\)) are too many\b`)
+	accountWords = strings.NewReplacer("connection to post to", "account to post to", "choose another connection", "choose another account", "the other connections", "the other accounts")
 )
 
 // forPeople words a message for the web application's users.
@@ -59,7 +61,7 @@ func forPeople(message string) string {
 		parts := postsTo.FindStringSubmatch(found)
 		return parts[1] + " " + v1alpha1.Platform(parts[2]).Title()
 	})
-	return characters.ReplaceAllString(message, "characters are too many")
+	return accountWords.Replace(characters.ReplaceAllString(message, "characters are too many"))
 }
 
 // generatedID matches a post's generated id in an error that API clients read too.
@@ -67,6 +69,15 @@ var generatedID = regexp.MustCompile(`\bpost p[a-z0-9]{25}\b`)
 
 // withoutID names a post by the word alone: people never see generated ids.
 func withoutID(message string) string { return generatedID.ReplaceAllString(message, "the post") }
+
+// grouped formats a number that is not negative, with commas between its thousands.
+func grouped(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
 
 func titleOfError(err *bridge.Error) string {
 	switch err.Code {

@@ -103,6 +103,8 @@ var _ = Describe("The team's files", Ordered, func() {
 		must(page.Get("group", "Images").Get("button", "Choose from the team's files").Follow())
 		Expect(page.Get("textbox", "Text").Value()).To(Equal("Written without scripts"))
 		must(page.GetPart("checkbox", "library-b.jpg").Click())
+		Expect(chrome.Eval[[]string](page, `[...document.querySelectorAll(".choices li")].map((li) => getComputedStyle(li, "::before").content)`)).To(
+			HaveEach("none"), "only the post's own files have numbers, which would cover the boxes")
 		inEveryBareLook(page, "files-no-script")
 		must(page.Get("group", "Where it goes").GetPart("checkbox", "X, @herald_demo").Click())
 		must(page.Get("radio", "Keep as a draft").Click())

@@ -133,6 +133,11 @@ var _ = Describe("The previews", func() {
 		must(site.Compose(web.Draft{Kind: web.Image, Targets: onAll, Text: text, Files: []string{shape("a.jpg", 800, 800)}}))
 		end := `document.querySelector(".on-instagram details").open`
 		Expect(chrome.Eval[bool](page, end)).To(BeFalse())
+		// A closed element whose content is still drawn counts as open here.
+		shown := func() (string, error) {
+			return chrome.Eval[string](page, `document.querySelector(".on-instagram details").innerText`)
+		}
+		Expect(shown()).To(And(HaveSuffix("… more"), Not(ContainSubstring("#end"))))
 		Expect(chrome.Eval[string](page, `document.querySelector(".on-x .tag").textContent`)).To(Equal("example.com/a/very/long/ad…"))
 		Expect(chrome.Eval[int](page, `document.querySelectorAll(".on-instagram .tag").length`)).To(Equal(1), "Instagram links no addresses")
 		inEveryLook(page, "preview-folded")
@@ -141,6 +146,7 @@ var _ = Describe("The previews", func() {
 		must(page.TabTo(more))
 		must(page.Press(kb.Enter))
 		must(page.WaitFor("the whole text", end))
+		Expect(shown()).To(And(HaveSuffix("#end"), Not(ContainSubstring("… more"))))
 		must(page.Get("textbox", "Text").Fill(text + " More"))
 		must(page.WaitFor("the new preview, open", `document.querySelector(".on-instagram details").textContent.includes("#end More") && `+end))
 		page.Forget()
@@ -195,7 +201,7 @@ var _ = Describe("The accounts in the composer", func() {
 })
 
 var _ = Describe("Content that an account cannot take", func() {
-	const reason = "X accepts at most 4 images; leave some out, or post to the other connections apart."
+	const reason = "X accepts at most 4 images; leave some out, or post to the other accounts apart."
 	checked := func(page *chrome.Page) []string {
 		GinkgoHelper()
 		names, err := chrome.Eval[[]string](page, `[...document.querySelectorAll(".picked:checked")].map((box) => box.closest("li").querySelector("label .soft").textContent)`)
