@@ -36,14 +36,14 @@ func TestUnsavedTokens(t *testing.T) {
 		"not a folder":        {"tokens would be lost one day", key, key, false, "", "credentials.unsaved: no file can be written into folder"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var said strings.Builder
-			log := funcr.New(func(prefix, args string) { fmt.Fprintln(&said, prefix, args) }, funcr.Options{})
+			var logged strings.Builder
+			log := funcr.New(func(prefix, args string) { fmt.Fprintln(&logged, prefix, args) }, funcr.Options{})
 			got, err := unsavedTokens(configv1alpha1.Unsaved{Directory: tc.directory, KeyFile: tc.keyFile}, log)
 			if (got != nil) != tc.kept || (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
 				t.Errorf("%s: got %v, %v", tc.reason, got, err)
 			}
-			if (said.Len() > 0) != (tc.says != "") || !strings.Contains(said.String(), tc.says) {
-				t.Errorf("%s: the log contains %q", tc.reason, said.String())
+			if (logged.Len() > 0) != (tc.says != "") || !strings.Contains(logged.String(), tc.says) {
+				t.Errorf("%s: the log contains %q", tc.reason, logged.String())
 			}
 		})
 	}

@@ -97,11 +97,11 @@ const (
 
 // waitForAPI repeats a check until the Kubernetes API responds or ctx ends, which is not an error.
 func waitForAPI(ctx context.Context, clk clock.Clock, log *slog.Logger, check func() error) error {
-	begun := clk.Now()
+	started := clk.Now()
 	var loggedAt time.Time
 	for ctx.Err() == nil {
 		err := check()
-		waited := clk.Since(begun)
+		waited := clk.Since(started)
 		switch {
 		case !errors.Is(err, preflight.ErrUnavailable):
 			if err == nil && !loggedAt.IsZero() {

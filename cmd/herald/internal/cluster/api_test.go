@@ -55,11 +55,11 @@ func TestAwait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			begun := time.Unix(0, 0)
-			clock := hurriedClock{clocktesting.NewFakeClock(begun)}
+			started := time.Unix(0, 0)
+			clock := hurriedClock{clocktesting.NewFakeClock(started)}
 			var out bytes.Buffer
 			err := waitForAPI(ctx, clock, slog.New(slog.NewTextHandler(&out, nil)), func() error {
-				now := clock.Since(begun)
+				now := clock.Since(started)
 				if tc.ends > 0 && now >= tc.ends {
 					cancel()
 				}
@@ -74,7 +74,7 @@ func TestAwait(t *testing.T) {
 			if got := strings.Count(out.String(), "\n"); got != tc.lines {
 				t.Errorf("%s: %d lines, want %d:\n%s", tc.reason, got, tc.lines, &out)
 			}
-			if waited := clock.Since(begun); waited < tc.waits || waited > tc.waits+2*apiPause {
+			if waited := clock.Since(started); waited < tc.waits || waited > tc.waits+2*apiPause {
 				t.Errorf("%s: it waited %s", tc.reason, waited)
 			}
 		})

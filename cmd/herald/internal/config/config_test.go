@@ -45,16 +45,16 @@ func TestErrorsAreLimited(t *testing.T) {
 	if len(mistakes.List) != 20 {
 		t.Errorf("got %d mistakes, want 20:\n%v", len(mistakes.List), err)
 	}
-	said := map[int]string{}
+	messages := map[int]string{}
 	for _, m := range mistakes.List {
 		if m.Path == "" || m.Problem == "" || m.Remedy == "" {
 			t.Errorf("a mistake has a place, a problem and a remedy: %+v", m)
 		}
-		said[m.Line] += m.Path + ": " + m.Problem + "; " + m.Remedy
+		messages[m.Line] += m.Path + ": " + m.Problem + "; " + m.Remedy
 	}
 	for i, line := range strings.Split(string(data), "\n") {
 		_, want, wrong := strings.Cut(line, "# ")
-		switch got := said[i+1]; {
+		switch got := messages[i+1]; {
 		case wrong && !strings.Contains(got, want):
 			t.Errorf("line %d: got %q, want %q", i+1, got, want)
 		case !wrong && got != "":

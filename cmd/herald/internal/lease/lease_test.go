@@ -162,10 +162,10 @@ func TestWaiting(t *testing.T) {
 				if tc.holder != nil {
 					go tc.holder(memory, changes)
 				}
-				begun := time.Now()
+				started := time.Now()
 				record, _, err := lock.Get(t.Context())
 				must.Succeed(t, err)
-				if waited := time.Since(begun); waited != tc.waits || record.HolderIdentity != tc.found {
+				if waited := time.Since(started); waited != tc.waits || record.HolderIdentity != tc.found {
 					t.Errorf("%s: it waited %s and found %q, want %s and %q", tc.reason, waited, record.HolderIdentity, tc.waits, tc.found)
 				}
 			})

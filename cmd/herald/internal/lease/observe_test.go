@@ -107,11 +107,11 @@ func TestObserver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				begun := time.Now()
-				o := Observer{Leases: &story{begun: begun, tell: tc.tell}, Clock: clock.RealClock{}}
+				started := time.Now()
+				o := Observer{Leases: &story{begun: started, tell: tc.tell}, Clock: clock.RealClock{}}
 				holder, err := o.WaitFree(t.Context(), types.NamespacedName{Namespace: "herald", Name: "herald-manager"}, tc.timeout)
-				if holder != tc.holder || !errors.Is(err, tc.err) || time.Since(begun) != tc.took {
-					t.Errorf("%s: got holder %q, error %v after %s; want %q, %v after %s", tc.reason, holder, err, time.Since(begun), tc.holder, tc.err, tc.took)
+				if holder != tc.holder || !errors.Is(err, tc.err) || time.Since(started) != tc.took {
+					t.Errorf("%s: got holder %q, error %v after %s; want %q, %v after %s", tc.reason, holder, err, time.Since(started), tc.holder, tc.err, tc.took)
 				}
 			})
 		})

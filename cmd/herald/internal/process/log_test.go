@@ -102,9 +102,9 @@ func TestLive(t *testing.T) {
 		if got := log.level.Level(); got != tc.level || stop.On() != tc.suspended {
 			t.Errorf("%s: the level is %s, and suspended is %t", tc.reason, got, stop.On())
 		}
-		said := out.String()[before:]
-		if !strings.Contains(said, tc.says) || (tc.says == "") != (said == "") || strings.Count(said, "\n") > 1 {
-			t.Errorf("%s: the log contains %q", tc.reason, said)
+		logged := out.String()[before:]
+		if !strings.Contains(logged, tc.says) || (tc.says == "") != (logged == "") || strings.Count(logged, "\n") > 1 {
+			t.Errorf("%s: the log contains %q", tc.reason, logged)
 		}
 		if log.Enabled(ctx, slog.LevelDebug) != (tc.level == slog.LevelDebug) {
 			t.Errorf("%s: lines of this level are written wrongly", tc.reason)
