@@ -54,8 +54,8 @@ func revoked(key *v1alpha1.APIKey) []string {
 	}
 	for _, found := range key.Status.Tokens {
 		kept := slices.ContainsFunc(key.WantedTokens(), func(wanted v1alpha1.APIKeyToken) bool {
-			made := found.SHA256 != ""
-			return wanted.Name == found.Name && (wanted.SHA256 == "") == made
+			created := found.SHA256 != ""
+			return wanted.Name == found.Name && (wanted.SHA256 == "") == created
 		})
 		if !kept {
 			names = append(names, found.Name)

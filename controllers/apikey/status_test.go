@@ -64,7 +64,7 @@ func TestAdopt(t *testing.T) {
 func TestWithdrawn(t *testing.T) {
 	handedOut := func(name string) v1alpha1.APIKeyToken { return v1alpha1.APIKeyToken{Name: name, SHA256: "h"} }
 	wanted := func(tokens ...v1alpha1.APIKeyToken) v1alpha1.APIKeySpec { return v1alpha1.APIKeySpec{Tokens: tokens} }
-	made, seen := v1alpha1.APIKeyTokenStatus{Name: "token", SHA256: "h"}, v1alpha1.APIKeyTokenStatus{Name: "token"}
+	created, seen := v1alpha1.APIKeyTokenStatus{Name: "token", SHA256: "h"}, v1alpha1.APIKeyTokenStatus{Name: "token"}
 	for name, tc := range map[string]struct {
 		reason string
 		spec   v1alpha1.APIKeySpec
@@ -72,12 +72,12 @@ func TestWithdrawn(t *testing.T) {
 		want   []string
 	}{
 		"new":                             {"no token was created yet", wanted(), nil, nil},
-		"as wanted":                       {"the manager created it", wanted(), []v1alpha1.APIKeyTokenStatus{made}, nil},
-		"named":                           {"a listed token may be the default one", wanted(v1alpha1.APIKeyToken{Name: "token"}), []v1alpha1.APIKeyTokenStatus{made}, nil},
-		"second":                          {"a second token does not affect the first", wanted(v1alpha1.APIKeyToken{Name: "token"}, handedOut("b")), []v1alpha1.APIKeyTokenStatus{made}, nil},
+		"as wanted":                       {"the manager created it", wanted(), []v1alpha1.APIKeyTokenStatus{created}, nil},
+		"named":                           {"a listed token may be the default one", wanted(v1alpha1.APIKeyToken{Name: "token"}), []v1alpha1.APIKeyTokenStatus{created}, nil},
+		"second":                          {"a second token does not affect the first", wanted(v1alpha1.APIKeyToken{Name: "token"}, handedOut("b")), []v1alpha1.APIKeyTokenStatus{created}, nil},
 		"handed out":                      {"the external token does not have a Secret", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{seen}, nil},
-		"removed":                         {"the spec no longer lists it", wanted(v1alpha1.APIKeyToken{Name: "b"}), []v1alpha1.APIKeyTokenStatus{made}, []string{"token"}},
-		"issued by the apiserver instead": {"the spec has replaced the manager's token", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{made}, []string{"token"}},
+		"removed":                         {"the spec no longer lists it", wanted(v1alpha1.APIKeyToken{Name: "b"}), []v1alpha1.APIKeyTokenStatus{created}, []string{"token"}},
+		"issued by the apiserver instead": {"the spec has replaced the manager's token", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{created}, []string{"token"}},
 		"created by the manager instead":  {"the manager has to create one", wanted(), []v1alpha1.APIKeyTokenStatus{seen}, []string{"token"}},
 		"revoked":                         {"a Secret may exist without a status entry", v1alpha1.APIKeySpec{Revoked: true}, nil, []string{"token"}},
 	} {

@@ -81,8 +81,8 @@ func (r *Reconciler) recordDeleted() handler.EventHandler {
 // forget removes a deleted connection's tokens: immediately if a user disconnected the account, otherwise after
 // tokenRetention unless it is applied again. It returns a requeue delay while the account is being examined.
 func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) (again time.Duration, err error) {
-	noted, _ := r.deleted.Load(key)
-	was, ok := noted.(deletedConnection)
+	recorded, _ := r.deleted.Load(key)
+	was, ok := recorded.(deletedConnection)
 	if !ok {
 		return 0, nil
 	}

@@ -288,15 +288,15 @@ func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) (
 		return 0, nil
 	}
 	err = r.register(ctx, conn)
-	var made credentials.Credentials
+	var created credentials.Credentials
 	if err == nil {
-		made, err = r.Store.Seed(ctx, conn, found.Input)
+		created, err = r.Store.Seed(ctx, conn, found.Input)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("cannot copy the credentials of connection %q: %w", conn.Name, err)
 	}
 	before := conn.Status.DeepCopy()
 	status := &conn.Status
-	status.CredentialsVersion, status.VerifiedVersion, status.WorkingSecret = made.Version, made.Version, credentials.WorkingName(conn)
+	status.CredentialsVersion, status.VerifiedVersion, status.WorkingSecret = created.Version, created.Version, credentials.WorkingName(conn)
 	return 0, r.status.Report(ctx, conn, before, status)
 }

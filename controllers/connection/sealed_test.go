@@ -79,15 +79,15 @@ func (p pod) storedTokens() int {
 func (p pod) account(ctx context.Context) *account {
 	GinkgoHelper()
 	id := fmt.Sprint(1000 + serial.Add(1))
-	made := suite.Must(site.Account(ctx, string(p.platform), id, nil))
-	made.ExpiresAt = time.Now().Add(time.Minute)
+	created := suite.Must(site.Account(ctx, string(p.platform), id, nil))
+	created.ExpiresAt = time.Now().Add(time.Minute)
 	meta := metav1.ObjectMeta{Namespace: byHand, Name: string(p.platform) + "-" + id}
 	a := (&account{
-		Account: made,
+		Account: created,
 		conn: &v1alpha1.Connection{ObjectMeta: meta, Spec: v1alpha1.ConnectionSpec{
 			Platform: p.platform, AccountID: id, CredentialsSecretRef: v1alpha1.LocalReference{Name: meta.Name},
 		}},
-		secret: &corev1.Secret{ObjectMeta: meta, StringData: tokensOf(made)},
+		secret: &corev1.Secret{ObjectMeta: meta, StringData: tokensOf(created)},
 	}).create(ctx)
 	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // the context of the spec has ended by then
 		Expect(client.IgnoreNotFound(k8s.Delete(ctx, a.conn))).To(Succeed())

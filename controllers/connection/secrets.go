@@ -27,8 +27,8 @@ const adoptionTimeout = 10 * time.Minute
 func (r *Reconciler) sweepSecrets(ctx context.Context, conn *v1alpha1.Connection) {
 	gone := map[string]any{}
 	for key, since := range conn.Annotations {
-		name, noted := strings.CutPrefix(key, v1alpha1.MadeSecretPrefix)
-		if !noted || name == conn.Spec.CredentialsSecretRef.Name {
+		name, recorded := strings.CutPrefix(key, v1alpha1.MadeSecretPrefix)
+		if !recorded || name == conn.Spec.CredentialsSecretRef.Name {
 			continue
 		}
 		at, err := time.Parse(time.RFC3339, since)

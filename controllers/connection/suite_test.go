@@ -100,14 +100,14 @@ type account struct {
 func newAccount(ctx context.Context, namespace string, settings map[string]any) *account {
 	GinkgoHelper()
 	id := fmt.Sprint(1000 + serial.Add(1))
-	made := suite.Must(site.Account(ctx, "x", id, settings))
+	created := suite.Must(site.Account(ctx, "x", id, settings))
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "acme-" + id}
 	a := &account{
-		Account: made,
+		Account: created,
 		conn: &v1alpha1.Connection{ObjectMeta: meta, Spec: v1alpha1.ConnectionSpec{
 			Platform: v1alpha1.PlatformX, AccountID: id, CredentialsSecretRef: v1alpha1.LocalReference{Name: meta.Name},
 		}},
-		secret: &corev1.Secret{ObjectMeta: meta, StringData: tokensOf(made)},
+		secret: &corev1.Secret{ObjectMeta: meta, StringData: tokensOf(created)},
 	}
 	// Remaining connections would keep calling the sandbox.
 	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // the context of the spec has ended by then

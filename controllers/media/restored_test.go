@@ -155,21 +155,21 @@ var _ = Describe("a Media restored from a backup", func() {
 
 // TestAwaitsRestore checks which files without a Media are kept for a restore.
 func TestAwaitsRestore(t *testing.T) {
-	made := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
+	created := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
 	for _, row := range []struct {
 		name        string
 		stored, now time.Time
 		want        bool
 	}{
-		{"older than its namespace, which is new", made.Add(-time.Hour), made.Add(time.Hour), true},
-		{"the namespace was created a week ago", made.Add(-time.Hour), made.Add(restoreWithin), false},
-		{"stored later: its Media was deleted here", made.Add(time.Hour), made.Add(48 * time.Hour), false},
+		{"older than its namespace, which is new", created.Add(-time.Hour), created.Add(time.Hour), true},
+		{"the namespace was created a week ago", created.Add(-time.Hour), created.Add(restoreWithin), false},
+		{"stored later: its Media was deleted here", created.Add(time.Hour), created.Add(48 * time.Hour), false},
 	} {
-		if got := awaitsRestore(row.stored, made, row.now); got != row.want {
+		if got := awaitsRestore(row.stored, created, row.now); got != row.want {
 			t.Errorf("%s: %v", row.name, got)
 		}
 	}
-	if awaitsRestore(made, time.Time{}, made.Add(time.Hour)) {
+	if awaitsRestore(created, time.Time{}, created.Add(time.Hour)) {
 		t.Error("a deleted namespace must not wait")
 	}
 }

@@ -70,10 +70,10 @@ func (s *sweeper) sweepFiles(ctx context.Context, byNamespace map[string][]*v1al
 // abandonParts removes unfinished uploads in parts that started before the given time. Those of a Media
 // that has expired are removed with its file.
 func (s *sweeper) abandonParts(ctx context.Context, byNamespace map[string][]*v1alpha1.Media, oldest time.Time) error {
-	err := s.Store.AbandonParts(ctx, "", func(key string, begun time.Time) bool {
+	err := s.Store.AbandonParts(ctx, "", func(key string, started time.Time) bool {
 		namespace, _, derived, ok := store.ParseKey(key)
 		_, ours := byNamespace[namespace]
-		return ok && !derived && ours && begun.Before(oldest)
+		return ok && !derived && ours && started.Before(oldest)
 	})
 	if err != nil {
 		return fmt.Errorf("cannot remove unfinished uploads: %w", err)
@@ -177,13 +177,13 @@ func (s *sweeper) removeOrphans(ctx context.Context, namespace string, uids map[
 	if err != nil {
 		return err
 	}
-	made, err := s.createdAt(ctx, namespace)
+	created, err := s.createdAt(ctx, namespace)
 	if err != nil {
 		return err
 	}
 	var problems []error
 	for uid, stored := range uids {
-		if alive[uid] || awaitsRestore(stored, made, s.Clock.Now()) {
+		if alive[uid] || awaitsRestore(stored, created, s.Clock.Now()) {
 			continue
 		}
 		if err := s.Store.DeleteAll(ctx, namespace+"/"+uid); err != nil {

@@ -229,15 +229,15 @@ func published(ctx context.Context, account sandboxtest.Account, path, kind, bod
 	answer, err := http.DefaultClient.Do(request)
 	Expect(err).NotTo(HaveOccurred())
 	defer func() { Expect(answer.Body.Close()).To(Succeed()) }()
-	var made struct {
+	var created struct {
 		ID   string `json:"id"`
 		Data struct {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	Expect(json.NewDecoder(answer.Body).Decode(&made)).To(Succeed())
-	Expect(made.ID+made.Data.ID).NotTo(BeEmpty(), answer.Status)
-	return made.ID + made.Data.ID
+	Expect(json.NewDecoder(answer.Body).Decode(&created)).To(Succeed())
+	Expect(created.ID+created.Data.ID).NotTo(BeEmpty(), answer.Status)
+	return created.ID + created.Data.ID
 }
 
 // refreshCandidates requests a new list of candidates.

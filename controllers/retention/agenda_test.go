@@ -40,16 +40,16 @@ func TestAgenda(t *testing.T) {
 				seen time.Time
 			}
 			there := map[string]stored{}
-			reads, left, made := 0, 0, 0
+			reads, left, created := 0, 0, 0
 			// A post cannot leave before it is stored, and the next sweep sees it.
 			most := max(tc.stored-tc.inCluster, 0) + 2*sweepEvery
 			for now := begin; now.Before(begin.Add(tc.inCluster + 72*time.Hour)); now = now.Add(sweepEvery) {
-				if made%10 == 0 {
+				if created%10 == 0 {
 					// Between two sweeps, so that each day ends with a sweep.
-					post, finished := fmt.Sprintf("p%d", made), now.Add(-time.Second)
+					post, finished := fmt.Sprintf("p%d", created), now.Add(-time.Second)
 					there[post] = stored{entry{post, finished.Add(tc.inCluster)}, finished.Add(tc.stored)}
 				}
-				made++
+				created++
 				if days := a.daysToRead(now); len(days) > 0 {
 					reads += len(days)
 					var found []entry

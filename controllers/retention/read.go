@@ -66,11 +66,11 @@ func removable(applied bool) []labels.Selector {
 		return []labels.Selector{labels.Everything()}
 	}
 	requires := func(key string, operator selection.Operator) labels.Requirement {
-		made, err := labels.NewRequirement(key, operator, nil)
+		requirement, err := labels.NewRequirement(key, operator, nil)
 		if err != nil {
 			panic(err) // the keys are constants
 		}
-		return *made
+		return *requirement
 	}
 	return []labels.Selector{
 		labels.NewSelector().Add(requires(v1alpha1.OriginLabel, selection.Exists)),

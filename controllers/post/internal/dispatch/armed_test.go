@@ -53,7 +53,7 @@ func TestArmedCalls(t *testing.T) {
 				if got := s.TryAcquire(Waiter{ID: "post", Team: "team", Due: due}, []string{"p"}); len(got) != 1 {
 					t.Fatal("the post did not get its turn")
 				}
-				var begun []string
+				var started []string
 				expire := make(chan time.Time)
 				calls := map[string]*ArmedCall{}
 				for _, call := range tt.queued {
@@ -65,12 +65,12 @@ func TestArmedCalls(t *testing.T) {
 					}
 					go func() {
 						if calls[call[0]].Wait(expire) {
-							begun = append(begun, call[0])
+							started = append(started, call[0])
 						}
 					}()
 					synctest.Wait()
 				}
-				s.TryAcquire(Waiter{ID: "late", Team: "team", Due: due.Add(tt.late), Wake: func() { begun = append(begun, "late") }}, []string{"1"})
+				s.TryAcquire(Waiter{ID: "late", Team: "team", Due: due.Add(tt.late), Wake: func() { started = append(started, "late") }}, []string{"1"})
 				for _, id := range tt.ended {
 					if call := calls[id]; call != nil {
 						call.Done()
@@ -83,9 +83,9 @@ func TestArmedCalls(t *testing.T) {
 					synctest.Wait()
 					s.Done("post")
 					synctest.Wait()
-					begun = slices.DeleteFunc(begun, func(id string) bool { return id == "late" })
+					started = slices.DeleteFunc(started, func(id string) bool { return id == "late" })
 				}
-				if diff := cmp.Diff(tt.want, begun); diff != "" {
+				if diff := cmp.Diff(tt.want, started); diff != "" {
 					t.Errorf("calls (-want +got):\n%s", diff)
 				}
 				if !tt.expired {

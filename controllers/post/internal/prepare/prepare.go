@@ -201,7 +201,7 @@ func (p *Preparer) Cards(ctx context.Context, m *Preparations, targets []*Target
 	timer := p.o.Clock.NewTimer(wait)
 	defer timer.Stop()
 	now := p.o.Clock.Now()
-	var begun []*preparation
+	var started []*preparation
 	for i, t := range targets {
 		switch p.State(m, t, now).State {
 		case delivery.PreparationNotNeeded:
@@ -210,10 +210,10 @@ func (p *Preparer) Cards(ctx context.Context, m *Preparations, targets []*Target
 			p.Start(ctx, m, *t, now)
 		case delivery.PreparationRunning, delivery.PreparationReady, delivery.PreparationFailed, delivery.PreparationVisible:
 		}
-		begun = append(begun, m.byTarget[t.Index])
+		started = append(started, m.byTarget[t.Index])
 	}
 	late := false
-	for i, b := range begun {
+	for i, b := range started {
 		if b == nil || ready[i] != nil {
 			continue
 		}

@@ -18,18 +18,18 @@ import (
 // TestMatches checks that a session is used only if its hash is in the post's status, whoever wrote the Secret.
 func TestMatches(t *testing.T) {
 	genuine := Session{ContentHash: "content", Checkpoint: "checkpoint", Secret: "https://upload.example/?id=1"}
-	noted := genuine.hash()
+	recorded := genuine.hash()
 	for name, tc := range map[string]struct {
 		reason string
 		kept   Session
 		noted  string
 		want   bool
 	}{
-		"the same":                   {"it is the stored session", genuine, noted, true},
-		"another address":            {"it points elsewhere", Session{"content", "checkpoint", "http://10.0.0.1/"}, noted, false},
-		"another checkpoint":         {"it is another upload", Session{"content", "another", genuine.Secret}, noted, false},
-		"another content":            {"it was created for other content", Session{"another", "checkpoint", genuine.Secret}, noted, false},
-		"moved bytes":                {"the hash separates the parts", Session{"contentc", "heckpoint", genuine.Secret}, noted, false},
+		"the same":                   {"it is the stored session", genuine, recorded, true},
+		"another address":            {"it points elsewhere", Session{"content", "checkpoint", "http://10.0.0.1/"}, recorded, false},
+		"another checkpoint":         {"it is another upload", Session{"content", "another", genuine.Secret}, recorded, false},
+		"another content":            {"it was created for other content", Session{"another", "checkpoint", genuine.Secret}, recorded, false},
+		"moved bytes":                {"the hash separates the parts", Session{"contentc", "heckpoint", genuine.Secret}, recorded, false},
 		"the claim has no reference": {"no claim has used it", genuine, "", false},
 		"an empty session":           {"there is no session", Session{}, "", false},
 	} {

@@ -43,33 +43,33 @@ func (p *Preparer) Start(ctx context.Context, m *Preparations, t Target, now tim
 	if leave == nil {
 		return
 	}
-	begun := &preparation{
+	started := &preparation{
 		uid: t.Post.UID, hash: hash, startedAt: now, savedAt: now, ahead: posting.Of(t.Post).UntilDue(now) > 0, part: previousProgress(before, &t, hash),
 		done: make(chan struct{}),
 	}
 	if before != nil && before.finished() && before.err != nil {
-		begun.failures = before.failures + 1
+		started.failures = before.failures + 1
 	}
-	begun.upload = uploadOf(&t, &job.Content, begun)
+	started.upload = uploadOf(&t, &job.Content, started)
 	owner := ownerOf(t.Post, t.Index, hash)
 	limit := timeoutFor(&job.Content)
 	if p.o.Thumbnails != nil && usesThumbnail(c.to.Capabilities(), &job.Content) {
 		limit += thumbnailTimeout
 	}
 	limit += c.conversionTime(&job.Content)
-	ctx, begun.stop = context.WithTimeout(context.WithoutCancel(ctx), limit)
-	m.set(t.Index, begun)
-	p.trackUpload(&t, begun.upload)
+	ctx, started.stop = context.WithTimeout(context.WithoutCancel(ctx), limit)
+	m.set(t.Index, started)
+	p.trackUpload(&t, started.upload)
 	go func() {
-		defer begun.stop()
+		defer started.stop()
 		ctx, span := tracing.Child(ctx, "prepare")
-		begun.result, begun.err = p.runPreparation(ctx, c, job, begun, owner, t.Wake)
-		trace(span, &t, begun.err)
-		begun.endedAt = p.o.Clock.Now()
-		p.finishUpload(&t, begun.upload, begun.err == nil, begun.endedAt)
-		close(begun.done)
+		started.result, started.err = p.runPreparation(ctx, c, job, started, owner, t.Wake)
+		trace(span, &t, started.err)
+		started.endedAt = p.o.Clock.Now()
+		p.finishUpload(&t, started.upload, started.err == nil, started.endedAt)
+		close(started.done)
 		leave()
-		if begun.ahead && begun.err == nil {
+		if started.ahead && started.err == nil {
 			p.o.Failpoint(PointAfterAhead)
 		}
 		t.Wake()
@@ -88,19 +88,19 @@ func trace(span tracing.Span, t *Target, err *platforms.Error) {
 // adopt returns the preparation from the post's status. It returns nil if there is none, or if it is too old to be used
 // without the platform checking it.
 func (p *Preparer) adopt(ctx context.Context, t *Target, hash string, now time.Time, fresh time.Duration) *preparation {
-	noted := posting.Of(t.Post).Target(t.Index).Prepared
-	if noted == nil || !noted.Complete || noted.ContentHash != hash || now.Sub(noted.MadeAt.Time) >= fresh {
+	recorded := posting.Of(t.Post).Target(t.Index).Prepared
+	if recorded == nil || !recorded.Complete || recorded.ContentHash != hash || now.Sub(recorded.MadeAt.Time) >= fresh {
 		return nil
 	}
-	result := Prepared{Checkpoint: noted.Checkpoint}
-	if noted.Secret {
+	result := Prepared{Checkpoint: recorded.Checkpoint}
+	if recorded.Secret {
 		kept, err := p.Session(ctx, t.Post, t.Index)
-		if err != nil || kept.Checkpoint != noted.Checkpoint {
+		if err != nil || kept.Checkpoint != recorded.Checkpoint {
 			return nil
 		}
 		result.Secret = kept.Secret
 	}
-	return adopted(t.Post.UID, hash, result, noted.MadeAt.Time)
+	return adopted(t.Post.UID, hash, result, recorded.MadeAt.Time)
 }
 
 func previousProgress(before *preparation, t *Target, hash string) Prepared {
@@ -108,19 +108,19 @@ func previousProgress(before *preparation, t *Target, hash string) Prepared {
 		return before.progress()
 	}
 	status := posting.Of(t.Post).Target(t.Index)
-	if noted := status.Prepared; noted != nil && noted.ContentHash == hash && noted.Checkpoint != "" {
-		return Prepared{Checkpoint: noted.Checkpoint}
+	if recorded := status.Prepared; recorded != nil && recorded.ContentHash == hash && recorded.Checkpoint != "" {
+		return Prepared{Checkpoint: recorded.Checkpoint}
 	}
 	return Prepared{Checkpoint: attempt.Checkpoint(status.Attempt, hash)}
 }
 
-func (p *Preparer) runPreparation(ctx context.Context, c converter, job platforms.Job, begun *preparation, owner sessionOwner, wake func()) (Prepared, *platforms.Error) {
+func (p *Preparer) runPreparation(ctx context.Context, c converter, job platforms.Job, started *preparation, owner sessionOwner, wake func()) (Prepared, *platforms.Error) {
 	c.converting = func(share float64) {
-		if begun.converted.update(share) {
+		if started.converted.update(share) {
 			wake()
 		}
 	}
-	part := begun.progress()
+	part := started.progress()
 	if c.to.Capabilities().SecretUploads {
 		kept, err := p.sessions.load(ctx, owner)
 		if err != nil {
@@ -130,7 +130,7 @@ func (p *Preparer) runPreparation(ctx context.Context, c converter, job platform
 		case kept.ContentHash != owner.hash:
 		case owner.matches(&kept):
 			part = Prepared{kept.Checkpoint, kept.Secret}
-			begun.restore(part)
+			started.restore(part)
 		case part != (Prepared{kept.Checkpoint, kept.Secret}):
 			// The session has not published anything: its claim would have stored its hash, or finds it as the replaced
 			// session.
@@ -153,7 +153,7 @@ func (p *Preparer) runPreparation(ctx context.Context, c converter, job platform
 		part = now
 		p.o.Failpoint(PointAfterPart)
 		// The stored session is only used again after the post's status has its hash.
-		if begun.recordProgress(now, p.o.Clock.Now()) || fresh {
+		if started.recordProgress(now, p.o.Clock.Now()) || fresh {
 			wake()
 		}
 		return nil

@@ -28,11 +28,11 @@ type upload struct {
 }
 
 // uploadOf returns the upload of a preparation, or nil for a text post.
-func uploadOf(t *Target, c *platforms.Content, begun *preparation) *upload {
+func uploadOf(t *Target, c *platforms.Content, started *preparation) *upload {
 	if len(c.Media) == 0 {
 		return nil
 	}
-	u := &upload{kind: kindOf(t.Conn.Spec.Platform, c), bytes: bytesOf(c), startedAt: begun.startedAt, sent: &sent{}, whole: begun.part == Prepared{}}
+	u := &upload{kind: kindOf(t.Conn.Spec.Platform, c), bytes: bytesOf(c), startedAt: started.startedAt, sent: &sent{}, whole: started.part == Prepared{}}
 	if original, ok := c.Media[0].Bytes.(stored); ok {
 		u.sent = original.sent
 	}
