@@ -309,16 +309,16 @@ func TestPodsAreRestricted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var made corev1.PodTemplateSpec
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(template, &made, true); err != nil {
+			var pod corev1.PodTemplateSpec
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(template, &pod, true); err != nil {
 				t.Fatalf("%s: %s: %v", name, object.GetName(), err)
 			}
-			for _, result := range evaluator.EvaluatePod(restricted, &made.ObjectMeta, &made.Spec) {
+			for _, result := range evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec) {
 				if !result.Allowed {
 					t.Errorf("%s: %s: %s: %s", name, object.GetName(), result.ForbiddenReason, result.ForbiddenDetail)
 				}
 			}
-			for _, c := range made.Spec.Containers {
+			for _, c := range pod.Spec.Containers {
 				if c.SecurityContext.ReadOnlyRootFilesystem == nil || !*c.SecurityContext.ReadOnlyRootFilesystem {
 					t.Errorf("%s: %s: the root file system is writable", name, object.GetName())
 				}

@@ -78,8 +78,8 @@ func build(t *testing.T, out string) {
 		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", filepath.Join(dir, "herald"), ".")
 		build.Dir = source
 		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+architecture, "GOFLAGS=", "GOWORK=off")
-		if said, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("go build: %v\n%s", err, said)
+		if output, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("go build: %v\n%s", err, output)
 		}
 		binary, err := os.ReadFile(filepath.Join(dir, "herald"))
 		if err != nil {

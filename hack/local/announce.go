@@ -56,7 +56,7 @@ The account %[1]s is on Bluesky's own server, which shows its posts as JSON:
 
 // announce writes the file with the run's variables for programs, and prints the addresses for users. Call it once all
 // processes are ready.
-func (a *app) announce(setup *processes.Setup, token, signIn string, begun time.Time) error {
+func (a *app) announce(setup *processes.Setup, token, signIn string, started time.Time) error {
 	site, sandbox, kubeconfig := setup.URL(processes.Site), setup.URL(processes.Sandbox), setup.Kubeconfig(processes.Admin)
 	baseURL := site + "/api/v1"
 	err := workspace.WriteEnv(a.state("env"), []workspace.Variable{
@@ -72,7 +72,7 @@ func (a *app) announce(setup *processes.Setup, token, signIn string, begun time.
 	if err != nil {
 		return err
 	}
-	fmt.Printf(summary, time.Since(begun).Seconds(), signIn, baseURL, token, site, site, sandbox, a.linkCommand(setup), curlLine(baseURL, token), shellWord(kubeconfig))
+	fmt.Printf(summary, time.Since(started).Seconds(), signIn, baseURL, token, site, site, sandbox, a.linkCommand(setup), curlLine(baseURL, token), shellWord(kubeconfig))
 	if setup.Bluesky == "" {
 		return nil
 	}

@@ -116,7 +116,7 @@ func (a *app) state(name string) string { return filepath.Join(a.root, ".local",
 
 // step runs one step and prints its duration. A cancelled step prints nothing.
 func step(name string, work func() error) error {
-	begun := time.Now()
+	started := time.Now()
 	err := work()
 	mark := "✓"
 	switch {
@@ -125,6 +125,6 @@ func step(name string, work func() error) error {
 	case err != nil:
 		mark = "✗"
 	}
-	fmt.Printf("  %s %-24s %6.1f s\n", mark, name, time.Since(begun).Seconds())
+	fmt.Printf("  %s %-24s %6.1f s\n", mark, name, time.Since(started).Seconds())
 	return err
 }

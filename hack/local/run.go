@@ -38,7 +38,7 @@ const (
 
 // run starts everything, waits for a request to stop, and stops everything.
 func (a *app) run(ctx context.Context) error {
-	begun := time.Now()
+	started := time.Now()
 	port, err := sitePort(os.Getenv("HERALD_PORT"))
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (a *app) run(ctx context.Context) error {
 	if err := setup.Prepare(); err != nil {
 		return err
 	}
-	return a.supervise(ctx, setup, group, begun)
+	return a.supervise(ctx, setup, group, started)
 }
 
 // reset removes all state of earlier runs. The lock files are kept: a run that starts now must use the same ones.
@@ -156,7 +156,7 @@ func checkSitePort(port int) error {
 }
 
 // supervise starts the processes, prints how to use them, and stops them when ctx is done.
-func (a *app) supervise(ctx context.Context, setup *processes.Setup, group *supervisor.Group, begun time.Time) error {
+func (a *app) supervise(ctx context.Context, setup *processes.Setup, group *supervisor.Group, started time.Time) error {
 	children, err := supervisor.New(supervisor.Options{
 		PIDDir: a.state("pids"), LogDir: a.state("log"), Group: group, RestartDelay: restartDelay,
 		Report: func(name, message string) { fmt.Printf("  %s %s\n", name, message) },
@@ -170,7 +170,7 @@ func (a *app) supervise(ctx context.Context, setup *processes.Setup, group *supe
 		signIn, err = signInURL(ctx, setup)
 	}
 	if err == nil {
-		err = a.announce(setup, token, signIn, begun)
+		err = a.announce(setup, token, signIn, started)
 	}
 	if err == nil {
 		<-ctx.Done()

@@ -139,11 +139,11 @@ func (r *run) newSuite(ctx context.Context, p *program, tests string) (*suite, e
 		return nil, err
 	}
 	s := &suite{binary: binary, dir: filepath.Join(r.root, filepath.FromSlash(tests)), timeout: time.Hour}
-	begun := time.Now()
+	started := time.Now()
 	if out, err := s.run(ctx, 0, false); err != nil {
 		return nil, fmt.Errorf("the tests of %s fail without a mutant: %w\n%s", tests, err, out)
 	}
-	s.timeout = leastTimeout + slowdown*time.Since(begun)
+	s.timeout = leastTimeout + slowdown*time.Since(started)
 	return s, nil
 }
 

@@ -175,8 +175,8 @@ func built(t *testing.T) string {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "thing_1.0-2_amd64.deb")
-	if said, err := exec.Command("dpkg-deb", "--build", "--root-owner-group", root, file).CombinedOutput(); err != nil {
-		t.Fatalf("dpkg-deb: %v\n%s", err, said)
+	if output, err := exec.Command("dpkg-deb", "--build", "--root-owner-group", root, file).CombinedOutput(); err != nil {
+		t.Fatalf("dpkg-deb: %v\n%s", err, output)
 	}
 	return file
 }

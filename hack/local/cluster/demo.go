@@ -111,12 +111,12 @@ func demoToken(ctx context.Context, c client.Client) (string, error) {
 	if err := WaitReady(ctx, c, key, &key.Status.Conditions); err != nil {
 		return "", err
 	}
-	made := key.Status.Token(v1alpha1.DefaultTokenName)
-	if made == nil || made.SecretRef == nil {
+	created := key.Status.Token(v1alpha1.DefaultTokenName)
+	if created == nil || created.SecretRef == nil {
 		return "", fmt.Errorf("the APIKey %s/%s has no Secret with a token; delete it and start again", DemoNamespace, demoKey)
 	}
 	var secret corev1.Secret
-	if err := c.Get(ctx, client.ObjectKey{Namespace: DemoNamespace, Name: made.SecretRef.Name}, &secret); err != nil {
+	if err := c.Get(ctx, client.ObjectKey{Namespace: DemoNamespace, Name: created.SecretRef.Name}, &secret); err != nil {
 		return "", err
 	}
 	token := string(secret.Data[v1alpha1.APIKeyTokenKey])

@@ -113,7 +113,7 @@ func (c *Child) supervise(stopping, killing <-chan struct{}) {
 	defer close(c.done)
 	defer os.Remove(c.pidPath()) //nolint:errcheck // the file then contains the id of a process that has exited
 	for {
-		begun := time.Now()
+		started := time.Now()
 		reason := c.runOnce(stopping, killing)
 		select {
 		case <-stopping:
@@ -126,7 +126,7 @@ func (c *Child) supervise(stopping, killing <-chan struct{}) {
 			return
 		}
 		var pause time.Duration
-		if time.Since(begun) < steady {
+		if time.Since(started) < steady {
 			pause = c.options.RestartDelay
 		}
 		c.options.Report(c.Name, reason+"; starting it again")
