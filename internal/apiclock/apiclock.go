@@ -106,8 +106,8 @@ func New(o Options) *Clock {
 // monotonic returns a function that reports the machine's running time since the call, without suspensions.
 func monotonic() func() time.Duration {
 	machine := clock.RealClock{}
-	begun := machine.Now()
-	return func() time.Duration { return machine.Since(begun) }
+	started := machine.Now()
+	return func() time.Duration { return machine.Since(started) }
 }
 
 func (c *Clock) steady() time.Time { return c.epoch.Add(c.elapsed()) }

@@ -175,9 +175,9 @@ func TestCorrectedClock(t *testing.T) {
 func TestSuspendedMachine(t *testing.T) {
 	w := begin(t, 0)
 	w.sendRequests(10)
-	told := 0
+	notified := 0
 	leaps := NewJumps(w.clock, w.elapsed)
-	leaps.Subscribe(func() { told++ })
+	leaps.Subscribe(func() { notified++ })
 	w.pass(time.Hour)
 	w.ran.Add(-int64(time.Hour))
 	if !w.clock.stepped() {
@@ -185,16 +185,16 @@ func TestSuspendedMachine(t *testing.T) {
 	}
 	w.sendRequests(1)
 	leaps.check()
-	if told != 0 || w.off().Abs() < 59*time.Minute {
-		t.Errorf("a single response, which may be late, must not correct the clock: off by %s, %d notifications", w.off(), told)
+	if notified != 0 || w.off().Abs() < 59*time.Minute {
+		t.Errorf("a single response, which may be late, must not correct the clock: off by %s, %d notifications", w.off(), notified)
 	}
 	if !w.clock.stepped() {
 		t.Error("the API must be called again")
 	}
 	w.sendRequests(1)
 	leaps.check()
-	if told != 1 || w.off().Abs() > 500*time.Millisecond || w.clock.Skew() != 0 {
-		t.Errorf("two equal responses correct the clock: off by %s, %d notifications; the skew metric of a correct clock is %s", w.off(), told, w.clock.Skew())
+	if notified != 1 || w.off().Abs() > 500*time.Millisecond || w.clock.Skew() != 0 {
+		t.Errorf("two equal responses correct the clock: off by %s, %d notifications; the skew metric of a correct clock is %s", w.off(), notified, w.clock.Skew())
 	}
 }
 

@@ -101,13 +101,13 @@ func TestCorrectionsAreJumps(t *testing.T) {
 		"a clock that is ahead":  {"it is corrected", 61 * time.Second, 0},
 	} {
 		w := begin(t, tt.ahead)
-		told := 0
+		notified := 0
 		leaps := NewJumps(w.clock, w.elapsed)
-		leaps.Subscribe(func() { told++ })
+		leaps.Subscribe(func() { notified++ })
 		w.sendRequests(1)
 		leaps.check()
-		if told != tt.want {
-			t.Errorf("%s (%s): %d notifications, want %d", name, tt.reason, told, tt.want)
+		if notified != tt.want {
+			t.Errorf("%s (%s): %d notifications, want %d", name, tt.reason, notified, tt.want)
 		}
 	}
 }
@@ -116,8 +116,8 @@ func TestCorrectionsAreJumps(t *testing.T) {
 func TestChecksWhileRunning(t *testing.T) {
 	wall := clocktesting.NewFakeClock(noon)
 	leaps := NewJumps(wall, func() time.Duration { return 0 })
-	told := make(chan struct{}, 1)
-	leaps.Subscribe(func() { told <- struct{}{} })
+	notified := make(chan struct{}, 1)
+	leaps.Subscribe(func() { notified <- struct{}{} })
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- leaps.Start(ctx) }()
@@ -125,7 +125,7 @@ func TestChecksWhileRunning(t *testing.T) {
 		runtime.Gosched()
 	}
 	wall.Step(checkInterval)
-	<-told
+	<-notified
 	stop()
 	if err := <-ended; err != nil {
 		t.Errorf("a process that stops is no error: %v", err)

@@ -18,10 +18,10 @@ import (
 func TestRequests(t *testing.T) {
 	a, bucket := open(t)
 	ctx := t.Context()
-	made := archive.Request{UID: "1b9d", Fingerprint: "v1:abc"}
-	must.Succeed(t, a.PutRequest(ctx, acme, "p1", made))
-	made.Version = 1
-	if got, err := a.Request(ctx, acme, "p1"); err != nil || got != made {
+	created := archive.Request{UID: "1b9d", Fingerprint: "v1:abc"}
+	must.Succeed(t, a.PutRequest(ctx, acme, "p1", created))
+	created.Version = 1
+	if got, err := a.Request(ctx, acme, "p1"); err != nil || got != created {
 		t.Errorf("got %v, %v; want the stored request", got, err)
 	}
 	for why, of := range map[string]struct {

@@ -41,10 +41,10 @@ func unsaved(accountID string) UnsavedToken {
 // opened returns an open folder and its log.
 func opened(t *testing.T, path, key string) (*Spool, *strings.Builder) {
 	t.Helper()
-	said := &strings.Builder{}
-	f, err := OpenSpool(path, keyed(key), funcr.New(func(prefix, args string) { fmt.Fprintln(said, prefix, args) }, funcr.Options{}))
+	logged := &strings.Builder{}
+	f, err := OpenSpool(path, keyed(key), funcr.New(func(prefix, args string) { fmt.Fprintln(logged, prefix, args) }, funcr.Options{}))
 	must.Succeed(t, err)
-	return f, said
+	return f, logged
 }
 
 // entries returns all tokens of a folder whose disk works.
@@ -65,7 +65,7 @@ func TestSpooledTokens(t *testing.T) {
 	for _, e := range []UnsavedToken{older, unsaved("1"), unsaved("2")} {
 		must.Succeed(t, f.Save(e))
 	}
-	next, said := opened(t, path, spoolKey)
+	next, logged := opened(t, path, spoolKey)
 	got := map[string]UnsavedToken{}
 	for _, e := range entries(t, next) {
 		got[e.Account.AccountID] = e
@@ -85,8 +85,8 @@ func TestSpooledTokens(t *testing.T) {
 			t.Errorf("removed once or twice: %v", err)
 		}
 	}
-	if left := entries(t, next); len(left) != 1 || said.Len() > 0 {
-		t.Errorf("%d entries remain after a removal; the log contains %q", len(left), said)
+	if left := entries(t, next); len(left) != 1 || logged.Len() > 0 {
+		t.Errorf("%d entries remain after a removal; the log contains %q", len(left), logged)
 	}
 }
 
@@ -124,25 +124,25 @@ func TestInvalidSpoolFiles(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			path := t.TempDir()
-			f, said := opened(t, path, spoolKey)
+			f, logged := opened(t, path, spoolKey)
 			must.Succeed(t, f.Save(unsaved("3")))
 			must.Succeed(t, os.WriteFile(filepath.Join(path, tc.name), tc.file, 0o600))
 			if got := entries(t, f); len(got) != 1 || got[0].Account.AccountID != "3" {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
-			if !strings.Contains(said.String(), tc.says) || tc.says == "" && said.Len() > 0 {
-				t.Errorf("%s: the log contains %q", tc.reason, said)
+			if !strings.Contains(logged.String(), tc.says) || tc.says == "" && logged.Len() > 0 {
+				t.Errorf("%s: the log contains %q", tc.reason, logged)
 			}
-			if strings.Contains(said.String(), "new-") {
-				t.Errorf("the log shows a token: %s", said)
+			if strings.Contains(logged.String(), "new-") {
+				t.Errorf("the log shows a token: %s", logged)
 			}
 			lying, err := os.ReadDir(filepath.Join(path, quarantineDir))
 			if err != nil || (len(lying) == 1) != (tc.says != "") {
 				t.Errorf("%s: %d files lie aside, %v", tc.reason, len(lying), err)
 			}
-			said.Reset()
-			if got := entries(t, f); len(got) != 1 || said.Len() > 0 {
-				t.Errorf("it must be logged once; the second log contains %q", said)
+			logged.Reset()
+			if got := entries(t, f); len(got) != 1 || logged.Len() > 0 {
+				t.Errorf("it must be logged once; the second log contains %q", logged)
 			}
 		})
 	}
@@ -193,7 +193,7 @@ func TestUnreadableSpoolFiles(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			path := t.TempDir()
-			f, said := opened(t, path, spoolKey)
+			f, logged := opened(t, path, spoolKey)
 			must.Succeed(t, errors.Join(f.Save(unsaved("1")), f.Save(unsaved("2"))))
 			disk := f.files
 			tc.disk.FS = disk
@@ -206,8 +206,8 @@ func TestUnreadableSpoolFiles(t *testing.T) {
 			if f.HasUnreadable(unsaved("1").Account) != tc.unread || f.HasUnreadable(unsaved("3").Account) != tc.othersToo {
 				t.Errorf("%s: unread is %t, of an account without a file %t", tc.reason, f.HasUnreadable(unsaved("1").Account), f.HasUnreadable(unsaved("3").Account))
 			}
-			if tc.says != "" && strings.Count(said.String(), tc.says) != 1 || tc.says == "" && said.Len() > 0 || !strings.Contains(said.String(), tc.file) {
-				t.Errorf("%s: it must be logged once, with its name; the log contains %q", tc.reason, said)
+			if tc.says != "" && strings.Count(logged.String(), tc.says) != 1 || tc.says == "" && logged.Len() > 0 || !strings.Contains(logged.String(), tc.file) {
+				t.Errorf("%s: it must be logged once, with its name; the log contains %q", tc.reason, logged)
 			}
 			if lying, err := os.ReadDir(filepath.Join(path, quarantineDir)); err != nil || len(lying) > 0 {
 				t.Errorf("%d files were set aside, %v", len(lying), err)
@@ -246,7 +246,7 @@ func TestUnreadableSpoolFileIsReplaced(t *testing.T) {
 // TestBounds checks that neither tokens nor quarantined files fill the disk.
 func TestBounds(t *testing.T) {
 	path := t.TempDir()
-	f, said := opened(t, path, spoolKey)
+	f, logged := opened(t, path, spoolKey)
 	for n := range maxQuarantined + 3 {
 		must.Succeed(t, os.WriteFile(filepath.Join(path, fmt.Sprint("stray-", n)), []byte("?"), 0o600))
 	}
@@ -254,7 +254,7 @@ func TestBounds(t *testing.T) {
 	if lying, err := os.ReadDir(filepath.Join(path, quarantineDir)); err != nil || len(lying) != maxQuarantined {
 		t.Errorf("%d files lie aside, want %d at most; %v", len(lying), maxQuarantined, err)
 	}
-	if strings.Count(said.String(), "stray-") < maxQuarantined+3 {
+	if strings.Count(logged.String(), "stray-") < maxQuarantined+3 {
 		t.Errorf("a quarantined file was not logged")
 	}
 	for n := range MaxSpoolEntries {

@@ -279,8 +279,8 @@ func (s *Store) Save(ctx context.Context, conn *v1alpha1.Connection, renewal Ren
 
 func (s *Store) saveOnce(ctx context.Context, conn *v1alpha1.Connection, renewal Renewal) (string, error) {
 	var mark any // nil removes the previous token's mark
-	if made := s.mark(conn.Spec.Platform, renewal.Token); made != "" {
-		mark = made
+	if created := s.mark(conn.Spec.Platform, renewal.Token); created != "" {
+		mark = created
 	}
 	now := s.clock.Now()
 	stored, err := s.patch(ctx, conn, map[string]any{

@@ -61,9 +61,9 @@ func seeded(t *testing.T, store *Store) Credentials {
 	if err != nil || found.Input.Err != nil {
 		t.Fatal(err, found.Input.Err)
 	}
-	made, err := store.Seed(t.Context(), connection(), found.Input)
+	created, err := store.Seed(t.Context(), connection(), found.Input)
 	must.Succeed(t, err)
-	return made
+	return created
 }
 
 // working reads the Secret of the working copy.

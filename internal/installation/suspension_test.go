@@ -7,8 +7,8 @@ import "testing"
 
 func TestSuspension(t *testing.T) {
 	var b Suspension
-	var told []bool
-	b.Subscribe(func() { told = append(told, b.On()) })
+	var notified []bool
+	b.Subscribe(func() { notified = append(notified, b.On()) })
 	for _, step := range []struct {
 		reason  string
 		on      bool
@@ -20,12 +20,12 @@ func TestSuspension(t *testing.T) {
 		{"setting it again has no effect", true, false, 1},
 		{"it is released", false, true, 2},
 	} {
-		if changed := b.Set(step.on); changed != step.changed || b.On() != step.on || len(told) != step.told {
-			t.Errorf("%s: changed %t, on %t, notified %v", step.reason, changed, b.On(), told)
+		if changed := b.Set(step.on); changed != step.changed || b.On() != step.on || len(notified) != step.told {
+			t.Errorf("%s: changed %t, on %t, notified %v", step.reason, changed, b.On(), notified)
 		}
 	}
-	if len(told) != 2 || !told[0] || told[1] {
-		t.Errorf("who follows it finds %v, want the brake as it is by then", told)
+	if len(notified) != 2 || !notified[0] || notified[1] {
+		t.Errorf("who follows it finds %v, want the brake as it is by then", notified)
 	}
 }
 

@@ -80,12 +80,12 @@ const crashCode = 2
 
 // ClassifyExit classifies how a process ended, given its state, its standard error and its limits. The caller must
 // first rule out that it killed the process itself.
-func ClassifyExit(state *os.ProcessState, complaint string, limits Limits) ExitReason {
+func ClassifyExit(state *os.ProcessState, stderr string, limits Limits) ExitReason {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	switch {
 	case !ok:
 		return Crashed
-	case threadLimitHit(complaint):
+	case threadLimitHit(stderr):
 		return Killed
 	case status.Signaled():
 		// The final processor time is counted in ticks, and is less than the time that the kernel compares with the limit.
@@ -100,7 +100,7 @@ func ClassifyExit(state *os.ProcessState, complaint string, limits Limits) ExitR
 		default:
 			return Crashed
 		}
-	case status.ExitStatus() == crashCode && (strings.Contains(complaint, "out of memory") || strings.Contains(complaint, "cannot allocate memory")):
+	case status.ExitStatus() == crashCode && (strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "cannot allocate memory")):
 		return OutOfMemory
 	case status.ExitStatus() == crashCode:
 		return Crashed
@@ -110,20 +110,20 @@ func ClassifyExit(state *os.ProcessState, complaint string, limits Limits) ExitR
 }
 
 // threadLimitHit reports whether the process failed to start a thread because its machine or container has too many.
-func threadLimitHit(complaint string) bool {
-	return strings.Contains(complaint, "failed to create new OS thread") || strings.Contains(complaint, "pthread_create failed")
+func threadLimitHit(stderr string) bool {
+	return strings.Contains(stderr, "failed to create new OS thread") || strings.Contains(stderr, "pthread_create failed")
 }
 
 // ErrNotIsolated means that the kernel or the container runtime does not let a process give up its rights.
 var ErrNotIsolated = errors.New("the process cannot be confined")
 
 // StartError returns why a process did not start its work, judging by its exit code, or nil if it did start.
-func StartError(state *os.ProcessState, complaint string) error {
+func StartError(state *os.ProcessState, stderr string) error {
 	switch state.ExitCode() {
 	case ExitNotIsolated:
-		return fmt.Errorf("%w: %s", ErrNotIsolated, strings.TrimSpace(complaint))
+		return fmt.Errorf("%w: %s", ErrNotIsolated, strings.TrimSpace(stderr))
 	case ExitNotStarted:
-		return fmt.Errorf("the program cannot be started: %s", strings.TrimSpace(complaint))
+		return fmt.Errorf("the program cannot be started: %s", strings.TrimSpace(stderr))
 	default:
 		return nil
 	}

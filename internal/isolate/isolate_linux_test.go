@@ -196,15 +196,15 @@ func try(t *testing.T, name string) string {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var out, complaint bytes.Buffer
+	var out, stderr bytes.Buffer
 	cmd := isolate.Self(t.Context(), "try", name)
-	cmd.Stdout, cmd.Stderr = &out, &complaint
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); cmd.ProcessState == nil {
 		t.Fatal(err)
 	}
-	must.Succeed(t, isolate.StartError(cmd.ProcessState, complaint.String()))
-	if how := isolate.ClassifyExit(cmd.ProcessState, complaint.String(), limits); how != isolate.Exited {
-		t.Logf("%s after %s and %s: %s", cmd.ProcessState, cmd.ProcessState.UserTime(), cmd.ProcessState.SystemTime(), &complaint)
+	must.Succeed(t, isolate.StartError(cmd.ProcessState, stderr.String()))
+	if how := isolate.ClassifyExit(cmd.ProcessState, stderr.String(), limits); how != isolate.Exited {
+		t.Logf("%s after %s and %s: %s", cmd.ProcessState, cmd.ProcessState.UserTime(), cmd.ProcessState.SystemTime(), &stderr)
 		return string(how)
 	}
 	return out.String()
@@ -566,8 +566,8 @@ func TestContextKillsTheProcess(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	ctx, cancel := context.WithCancel(t.Context())
-	begun := writer(cancel)
-	cmd, program := become(t, ctx, begun, "wait")
+	started := writer(cancel)
+	cmd, program := become(t, ctx, started, "wait")
 	_ = program.Wait()
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
 		t.Errorf("got %s", cmd.ProcessState)

@@ -126,14 +126,14 @@ func (p *Program) supervise() {
 	if err != nil {
 		return
 	}
-	begun, fed, threads := false, false, 0
+	started, fed, threads := false, false, 0
 	for {
 		var call notification
 		if err := next(raw, &call); err != nil {
 			return
 		}
 		number := uintptr(call.call) //nolint:gosec // a number below 512
-		if number == unix.SYS_EXECVE && !begun {
+		if number == unix.SYS_EXECVE && !started {
 			// The process is still this program. A Go program repeats the call after a signal.
 			p.respond(verdict{id: call.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
 			continue
@@ -143,13 +143,13 @@ func (p *Program) supervise() {
 			p.respond(threadVerdict(call.id, threads))
 			continue
 		}
-		if !begun {
+		if !started {
 			// The process has become the other program and opens its first file. A Go program reserves more address
 			// space than the limit allows, and could not start a thread under it.
-			begun = p.limit() == nil
+			started = p.limit() == nil
 		}
 		switch {
-		case !begun:
+		case !started:
 			p.respond(verdict{id: call.id, errno: -int32(unix.EPERM)})
 		case number == unix.SYS_SOCKET:
 			fed = true

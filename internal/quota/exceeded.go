@@ -71,17 +71,17 @@ var quotaBackoff = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Cap:
 
 // CreateWithRetry creates an object, and retries until Kubernetes has counted the existing ones. A rejected create has
 // no effect.
-func CreateWithRetry[T any](ctx context.Context, create func() (T, error)) (made T, err error) {
+func CreateWithRetry[T any](ctx context.Context, create func() (T, error)) (created T, err error) {
 	pause := quotaBackoff
 	for range quotaBackoff.Steps {
-		if made, err = create(); !isQuotaUnknown(err) {
-			return made, err
+		if created, err = create(); !isQuotaUnknown(err) {
+			return created, err
 		}
 		select {
 		case <-time.After(pause.Step()): //nolint:forbidigo // a request waits; its test runs in a bubble of time
 		case <-ctx.Done():
-			return made, err
+			return created, err
 		}
 	}
-	return made, err
+	return created, err
 }

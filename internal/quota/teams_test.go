@@ -48,7 +48,7 @@ func (l *late) List(ctx context.Context, list client.ObjectList, opts ...client.
 
 func TestOwner(t *testing.T) {
 	t.Parallel()
-	made := func(name, namespace string, seconds int) client.Object {
+	team := func(name, namespace string, seconds int) client.Object {
 		return &v1alpha1.Team{
 			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(int64(1e9+seconds), 0))},
 			Spec:       v1alpha1.TeamSpec{Namespace: namespace},
@@ -57,7 +57,7 @@ func TestOwner(t *testing.T) {
 	scheme := runtime.NewScheme()
 	must.Succeed(t, v1alpha1.AddToScheme(scheme))
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-		made("a", "shared", 2), made("b", "shared", 1), made("c", "shared", 1), made("d", "other", 0))
+		team("a", "shared", 2), team("b", "shared", 1), team("c", "shared", 1), team("d", "other", 0))
 	directory, err := NewTeams(t.Context(), &late{made: sync.OnceValue(builder.Build)}, &indexer{builder: builder})
 	must.Succeed(t, err)
 	for namespace, tc := range map[string]struct{ reason, want string }{

@@ -185,9 +185,9 @@ func (c *Detector) increment(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	noted := mostAdvanced(c.lastCount(), kept)
-	count, _ := next(counted, noted, c.now())
-	if count, err = c.writeCount(ctx, lease, count, counted.At, noted.ResourceVersion); err != nil {
+	recorded := mostAdvanced(c.lastCount(), kept)
+	count, _ := next(counted, recorded, c.now())
+	if count, err = c.writeCount(ctx, lease, count, counted.At, recorded.ResourceVersion); err != nil {
 		return err
 	}
 	c.setStatus(ctx, Status{LastRollback: count.LastRollback}, true)
@@ -237,13 +237,13 @@ func (c *Detector) renewLease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	noted, now := c.lastCount(), c.now()
-	count, rewound := next(counted, noted, now)
+	recorded, now := c.lastCount(), c.now()
+	count, rewound := next(counted, recorded, now)
 	count.Number--
 	if !rewound && now.Sub(counted.At).Abs() < countEvery/2 {
 		return nil // while only the cluster is trusted, retries are more frequent than this update needs to be
 	}
-	if count, err = c.writeCount(ctx, lease, count, counted.At, noted.ResourceVersion); err != nil {
+	if count, err = c.writeCount(ctx, lease, count, counted.At, recorded.ResourceVersion); err != nil {
 		return err
 	}
 	c.setStatus(ctx, Status{LastRollback: count.LastRollback}, false)

@@ -26,8 +26,8 @@ func (f *fragments) addTo(all *samples) {
 
 // fragmentsOf returns the record of a track's fragments.
 func (f *film) fragmentsOf(id uint32) (*fragments, error) {
-	if noted := f.fragments[id]; noted != nil {
-		return noted, nil
+	if recorded := f.fragments[id]; recorded != nil {
+		return recorded, nil
 	}
 	if len(f.fragments) == maxTracks {
 		return nil, errTooWide
@@ -53,9 +53,9 @@ func (f *film) defaults(b box) error {
 	if err != nil {
 		return err
 	}
-	noted, err := f.fragmentsOf(u32(data[id:]))
+	recorded, err := f.fragmentsOf(u32(data[id:]))
 	if err == nil {
-		noted.usual = u32(data[duration:])
+		recorded.usual = u32(data[duration:])
 	}
 	return err
 }

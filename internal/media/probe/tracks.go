@@ -205,8 +205,8 @@ func (f *film) samples(t *track) (samples, error) {
 			return samples{}, err
 		}
 	}
-	if noted := f.fragments[t.id]; noted != nil {
-		noted.addTo(&all)
+	if recorded := f.fragments[t.id]; recorded != nil {
+		recorded.addTo(&all)
 	}
 	return all, nil
 }

@@ -71,10 +71,10 @@ func TestResponseIsUntrusted(t *testing.T) {
 		"too long":                        {answered(t, answer{Outcome: outcomeTooLong}, nil), "small enough"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			made, err := j.validate(tc.output)
+			result, err := j.validate(tc.output)
 			if tc.says == "" {
-				if err != nil || made.Width != 20 || made.Height != 15 || !bytes.Equal(made.Data, small) {
-					t.Errorf("got %d × %d, %v", made.Width, made.Height, err)
+				if err != nil || result.Width != 20 || result.Height != 15 || !bytes.Equal(result.Data, small) {
+					t.Errorf("got %d × %d, %v", result.Width, result.Height, err)
 				}
 				return
 			}
@@ -117,12 +117,12 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(answered(f, answer{Outcome: outcomeMade, MIMEType: pngType, Width: 20, Height: 15}, drawn(f, 20, 15, pngType)))
 	f.Add(answered(f, answer{Outcome: outcomeDamaged, Cause: "cut off"}, nil))
 	f.Fuzz(func(t *testing.T, output []byte) {
-		made, err := j.validate(output)
+		result, err := j.validate(output)
 		if problem := new(ConversionError); errors.As(err, &problem) {
 			return
 		}
-		if err != nil || made.Width > 20 || made.Height > 15 || len(made.Data) > 4<<10 || len(made.Data) == 0 || !j.Target.allows(made.MIMEType) {
-			t.Errorf("believed %+v, %v", made, err)
+		if err != nil || result.Width > 20 || result.Height > 15 || len(result.Data) > 4<<10 || len(result.Data) == 0 || !j.Target.allows(result.MIMEType) {
+			t.Errorf("believed %+v, %v", result, err)
 		}
 	})
 }

@@ -41,9 +41,9 @@ func TestExhaustionIsPermanent(t *testing.T) {
 	for resource, says := range map[rendition.Resource]string{
 		rendition.ResourceTime: "20 seconds", rendition.ResourceMemory: "memory", rendition.ResourceCrash: "crashes",
 	} {
-		files, begun := newMemory(), 0
+		files, started := newMemory(), 0
 		create := func() (rendition.Output, error) {
-			begun++
+			started++
 			return rendition.Output{}, &rendition.ExhaustedError{Of: resource}
 		}
 		for range 3 {
@@ -52,8 +52,8 @@ func TestExhaustionIsPermanent(t *testing.T) {
 				t.Errorf("%s: %v", resource, err)
 			}
 		}
-		if begun != 1 {
-			t.Errorf("%s: started %d times", resource, begun)
+		if started != 1 {
+			t.Errorf("%s: started %d times", resource, started)
 		}
 	}
 }
@@ -80,17 +80,17 @@ func TestFailureIsRetried(t *testing.T) {
 // after several attempts, because another process may be the cause.
 func TestAmbiguousFailureIsRetriedThreeTimes(t *testing.T) {
 	for name, failure := range map[string]error{"slow": rendition.ErrSlow, "killed": fmt.Errorf("memory was short: %w", rendition.ErrKilled)} {
-		files, begun := newMemory(), 0
+		files, started := newMemory(), 0
 		shelf := rendition.NewCache(files, rendition.NewSlots(1))
 		var err error
 		for range 5 {
 			_, err = shelf.GetOrCreate(t.Context(), begunKey, func() (rendition.Output, error) {
-				begun++
+				started++
 				return rendition.Output{}, failure
 			})
 		}
-		if exhausted := new(rendition.ExhaustedError); begun != 3 || !errors.As(err, &exhausted) || exhausted.Of != rendition.ResourceTries {
-			t.Errorf("%s: started %d times: %v", name, begun, err)
+		if exhausted := new(rendition.ExhaustedError); started != 3 || !errors.As(err, &exhausted) || exhausted.Of != rendition.ResourceTries {
+			t.Errorf("%s: started %d times: %v", name, started, err)
 		}
 	}
 }
@@ -180,8 +180,8 @@ func TestAbandonedAfterThreeStarts(t *testing.T) {
 	files, err := store.New(config)
 	must.Succeed(t, err)
 	for range 3 {
-		if said := kill(t, string(data)); said != "begun\n" {
-			t.Fatalf("the process printed %q", said)
+		if output := kill(t, string(data)); output != "begun\n" {
+			t.Fatalf("the process printed %q", output)
 		}
 	}
 	if said := kill(t, string(data)); !strings.Contains(said, "3 attempts") {
@@ -202,12 +202,12 @@ func kill(t *testing.T, config string) string {
 	out, err := cmd.StdoutPipe()
 	must.Succeed(t, err)
 	must.Succeed(t, cmd.Start())
-	said, err := bufio.NewReader(out).ReadString('\n')
+	output, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Errorf("no output: %v", err)
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	_ = in.Close()
-	return said
+	return output
 }

@@ -128,13 +128,13 @@ func (s *Cache) GetOrCreate(ctx context.Context, key string, create func() (Outp
 	if err != nil {
 		return Rendition{}, err
 	}
-	made, err := create()
+	output, err := create()
 	if err != nil {
 		s.recordEnd(ctx, key, m, err)
 		return Rendition{}, err
 	}
-	body, size := made.body()
-	object, err := s.store.PutTagged(ctx, key, made.MIMEType, size, body, made.tags())
+	body, size := output.body()
+	object, err := s.store.PutTagged(ctx, key, output.MIMEType, size, body, output.tags())
 	_ = body.Close() // Close errors do not affect the data read.
 	s.recordEnd(ctx, key, m, err)
 	if err != nil {

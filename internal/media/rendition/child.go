@@ -134,8 +134,8 @@ func serve(in io.Reader, out io.Writer) error {
 	if err := readMessage(in, longestJob, &j); err != nil {
 		return err
 	}
-	made, err := j.convert(in)
-	a := answer{Outcome: outcomeMade, MIMEType: made.MIMEType, Width: made.Width, Height: made.Height, Blank: made.Blank}
+	output, err := j.convert(in)
+	a := answer{Outcome: outcomeMade, MIMEType: output.MIMEType, Width: output.Width, Height: output.Height, Blank: output.Blank}
 	if err != nil {
 		a = answer{Outcome: outcomeDamaged}
 		switch {
@@ -153,7 +153,7 @@ func serve(in io.Reader, out io.Writer) error {
 	if err := writeMessage(w, a); err != nil {
 		return err
 	}
-	if _, err := w.Write(made.Data); err != nil {
+	if _, err := w.Write(output.Data); err != nil {
 		return err
 	}
 	return w.Flush()

@@ -169,8 +169,8 @@ func TestDisplayP3(t *testing.T) {
 		files := newMemory()
 		r, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, data, pngType), rendition.Target{Types: []string{jpegType}})
 		must.Succeed(t, err)
-		made := files.files[r.Key].data
-		h, err := probe.ReadHeader(bytes.NewReader(made), r.Size, r.MIMEType)
+		output := files.files[r.Key].data
+		h, err := probe.ReadHeader(bytes.NewReader(output), r.Size, r.MIMEType)
 		must.Succeed(t, err)
 		profile, err := icc.DecodeProfile(bytes.NewReader(h.Profile))
 		if err != nil {
@@ -178,7 +178,7 @@ func TestDisplayP3(t *testing.T) {
 		}
 		convert, err := profile.CreateTransformerToSRGB(icc.RelativeColorimetricRenderingIntent, false, 3, true, false, true)
 		must.Succeed(t, err)
-		picture, _, err := image.Decode(bytes.NewReader(made))
+		picture, _, err := image.Decode(bytes.NewReader(output))
 		must.Succeed(t, err)
 		got := color.NRGBAModel.Convert(picture.At(8, 8)).(color.NRGBA)
 		red, green, blue := convert.Transform(float64(got.R)/255, float64(got.G)/255, float64(got.B)/255)

@@ -32,7 +32,7 @@ type FFmpegRun struct {
 	Stdout io.Writer
 }
 
-const maxComplaint = 2 << 10
+const maxFFmpegStderr = 2 << 10
 
 // ErrFFmpegNotStarted is returned if the program cannot be started.
 var ErrFFmpegNotStarted = errors.New("cannot start ffmpeg")
@@ -61,49 +61,49 @@ func execFFmpeg(limits isolate.Limits, args []string) int {
 // Do runs ffmpeg on a video until it exits. The error comes from reading the video or from the context; it is
 // ErrFFmpegNotStarted or isolate.ErrNotIsolated if the program did not run, one from LimitError if it exceeded its
 // limits, and otherwise an *FFmpegExitError.
-func (r *FFmpegRun) Do(ctx context.Context, video VideoSource) (said string, err error) {
+func (r *FFmpegRun) Do(ctx context.Context, video VideoSource) (output string, err error) {
 	source := newServedVideo(ctx, video)
 	defer source.close()
-	complaint := isolate.NewOutput(maxComplaint, nil)
-	err = r.run(ctx, source, complaint)
+	stderr := isolate.NewOutput(maxFFmpegStderr, nil)
+	err = r.run(ctx, source, stderr)
 	source.close()
-	said = strings.ReplaceAll(strings.TrimSpace(complaint.String()), source.address, "the video")
+	output = strings.ReplaceAll(strings.TrimSpace(stderr.String()), source.address, "the video")
 	if failure := source.failure(); failure != nil {
-		return said, failure
+		return output, failure
 	}
 	if ctx.Err() != nil {
-		return said, ctx.Err()
+		return output, ctx.Err()
 	}
 	if failed, ok := errors.AsType[*FFmpegExitError](err); ok {
-		failed.Stderr = said
+		failed.Stderr = output
 	}
-	return said, err
+	return output, err
 }
 
-func (r *FFmpegRun) run(ctx context.Context, source *servedVideo, complaint *isolate.Output) error {
+func (r *FFmpegRun) run(ctx context.Context, source *servedVideo, stderr *isolate.Output) error {
 	// The kernel kills the child when the thread that started it exits.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := isolate.Self(ctx, slices.Concat(r.Child, []string{r.Path}, r.Arguments(source.address))...)
-	cmd.Stdout, cmd.Stderr = r.Stdout, complaint
+	cmd.Stdout, cmd.Stderr = r.Stdout, stderr
 	program, err := isolate.Start(cmd, r.Limits, r.Output)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrFFmpegNotStarted, err)
 	}
 	source.serve(program)
 	err = program.Wait()
-	said := complaint.String()
+	output := stderr.String()
 	if cmd.ProcessState == nil || ctx.Err() != nil {
 		return err
 	}
-	switch failure := isolate.StartError(cmd.ProcessState, said); {
+	switch failure := isolate.StartError(cmd.ProcessState, output); {
 	case errors.Is(failure, isolate.ErrNotIsolated):
 		return failure
 	case failure != nil:
 		return fmt.Errorf("%w: %w", ErrFFmpegNotStarted, failure)
 	}
-	if ranOut := LimitError(isolate.ClassifyExit(cmd.ProcessState, said, r.Limits), err); ranOut != nil {
-		return ranOut
+	if limitErr := LimitError(isolate.ClassifyExit(cmd.ProcessState, output, r.Limits), err); limitErr != nil {
+		return limitErr
 	}
 	if err != nil {
 		return &FFmpegExitError{Err: err}

@@ -104,7 +104,7 @@ func (f FrameExtractor) Extract(ctx context.Context, video VideoSource, at time.
 		Path: f.Path, Child: ThumbnailChild, Limits: thumbnailLimits, Stdout: out,
 		Arguments: func(address string) []string { return arguments(address, at) },
 	}
-	said, err := run.Do(ctx, video)
+	output, err := run.Do(ctx, video)
 	if out.Truncated() {
 		return Picture{}, &ExtractError{Message: "the picture is too large", Final: true}
 	}
@@ -113,7 +113,7 @@ func (f FrameExtractor) Extract(ctx context.Context, video VideoSource, at time.
 	}
 	header, err := jpeg.DecodeConfig(bytes.NewReader(out.Bytes()))
 	if err != nil {
-		return Picture{}, &ExtractError{Message: "ffmpeg finds no picture in it", Final: true, Err: fmt.Errorf("not a JPEG: %w: %s", err, said)}
+		return Picture{}, &ExtractError{Message: "ffmpeg finds no picture in it", Final: true, Err: fmt.Errorf("not a JPEG: %w: %s", err, output)}
 	}
 	return Picture{Data: out.Bytes(), Width: header.Width, Height: header.Height}, nil
 }

@@ -99,9 +99,9 @@ func TestMetadataIsRemoved(t *testing.T) {
 			files := newMemory()
 			r, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, tc.data, tc.mimeType), rendition.Target{MaxWidth: 32})
 			must.Succeed(t, err)
-			made := files.files[r.Key].data
-			if !bytes.Contains(tc.data, []byte(place)) || bytes.Contains(made, []byte(place)) || bytes.Contains(made, []byte("Exif")) {
-				t.Errorf("%s: the place is in the rendition: %q", tc.reason, made)
+			data := files.files[r.Key].data
+			if !bytes.Contains(tc.data, []byte(place)) || bytes.Contains(data, []byte(place)) || bytes.Contains(data, []byte("Exif")) {
+				t.Errorf("%s: the place is in the rendition: %q", tc.reason, data)
 			}
 		})
 	}

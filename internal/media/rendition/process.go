@@ -24,8 +24,8 @@ var Child = []string{"decode", "image"}
 const (
 	// mostBytes limits a rendition whose target has no limit.
 	mostBytes = 32 << 20
-	// longestComplaint limits how much output of a crashing process is stored.
-	longestComplaint = 4 << 10
+	// maxStderr limits how much output of a crashing process is stored.
+	maxStderr = 4 << 10
 )
 
 // run does a job on a file in a separate process. The error is a *ConversionError if the file is at fault, an
@@ -45,13 +45,13 @@ func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Output
 	}
 	most := int(4 + longestAnswer + bound)
 	output := isolate.NewOutput(most, cancel)
-	complaint := isolate.NewOutput(longestComplaint, nil)
+	stderr := isolate.NewOutput(maxStderr, nil)
 	cmd := isolate.Self(ctx, Child...)
 	var head bytes.Buffer
 	if err := writeMessage(&head, &j); err != nil {
 		return Output{}, errors.Join(err, file.Close())
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = io.MultiReader(&head, input), output, complaint
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = io.MultiReader(&head, input), output, stderr
 	err = start(cmd)
 	_ = file.Close() // Close errors do not affect the data read.
 	switch cause := input.failure(); {
@@ -66,10 +66,10 @@ func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Output
 	case cmd.ProcessState == nil:
 		return Output{}, fmt.Errorf("cannot start a process that converts the image: %w", err)
 	}
-	if err := isolate.StartError(cmd.ProcessState, complaint.String()); err != nil {
+	if err := isolate.StartError(cmd.ProcessState, stderr.String()); err != nil {
 		return Output{}, fmt.Errorf("cannot convert an image: %w", err)
 	}
-	if problem := exitError(cmd, complaint.String()); problem != nil {
+	if problem := exitError(cmd, stderr.String()); problem != nil {
 		return Output{}, problem
 	}
 	return j.validate(output.Bytes())
@@ -82,19 +82,19 @@ func start(cmd *exec.Cmd) error {
 	return cmd.Run()
 }
 
-func exitError(cmd *exec.Cmd, complaint string) error {
-	said := fmt.Errorf("%s: %.*s", cmd.ProcessState, longestCause, complaint)
-	how := isolate.ClassifyExit(cmd.ProcessState, complaint, limits)
+func exitError(cmd *exec.Cmd, stderr string) error {
+	cause := fmt.Errorf("%s: %.*s", cmd.ProcessState, longestCause, stderr)
+	how := isolate.ClassifyExit(cmd.ProcessState, stderr, limits)
 	switch {
 	case how == isolate.Exited && cmd.ProcessState.Success():
 		return nil
 	case how == isolate.Forbidden, how == isolate.Crashed:
-		return &ExhaustedError{Of: ResourceCrash, Err: said}
+		return &ExhaustedError{Of: ResourceCrash, Err: cause}
 	}
-	if err := LimitError(how, said); err != nil {
+	if err := LimitError(how, cause); err != nil {
 		return err
 	}
-	return damaged(said)
+	return damaged(cause)
 }
 
 // LimitError returns the error for a process that was killed for its use of resources: an *ExhaustedError, or ErrKilled
@@ -132,8 +132,8 @@ func (j *job) validate(output []byte) (Output, error) {
 	default:
 		return Output{}, damaged(fmt.Errorf("unknown answer %.40q", a.Outcome))
 	}
-	made := Output{Data: output[len(output)-r.Len():], MIMEType: a.MIMEType, Width: a.Width, Height: a.Height, Blank: a.Blank}
-	config, format, err := image.DecodeConfig(bytes.NewReader(made.Data))
+	result := Output{Data: output[len(output)-r.Len():], MIMEType: a.MIMEType, Width: a.Width, Height: a.Height, Blank: a.Blank}
+	config, format, err := image.DecodeConfig(bytes.NewReader(result.Data))
 	l := j.layout()
 	switch {
 	case err != nil:
@@ -142,10 +142,10 @@ func (j *job) validate(output []byte) (Output, error) {
 		return Output{}, damaged(fmt.Errorf("the rendition is %s and said to be %.40q", format, a.MIMEType))
 	case config.Width != a.Width, config.Height != a.Height, a.Width > l.canvasWidth, a.Height > l.canvasHeight:
 		return Output{}, damaged(fmt.Errorf("the rendition has %d × %d pixels, and is said to have %d × %d", config.Width, config.Height, a.Width, a.Height))
-	case j.Target.MaxBytes > 0 && int64(len(made.Data)) > j.Target.MaxBytes:
-		return Output{}, damaged(fmt.Errorf("the rendition has %d bytes", len(made.Data)))
+	case j.Target.MaxBytes > 0 && int64(len(result.Data)) > j.Target.MaxBytes:
+		return Output{}, damaged(fmt.Errorf("the rendition has %d bytes", len(result.Data)))
 	}
-	return made, nil
+	return result, nil
 }
 
 // errDecoded is returned for an image whose pixels the decoder rejects.

@@ -110,14 +110,14 @@ func (m *Renderer) Make(ctx context.Context, source Source, t Target) (Rendition
 			return Output{}, err
 		}
 		open := func() (io.ReadCloser, error) { return m.store.Open(ctx, source.Key, source.ETag, 0, source.Size) }
-		made, err := run(ctx, j, open)
+		output, err := run(ctx, j, open)
 		// Viewers show the intact part of a JPEG with damaged pixels, and so do the platforms that get the original. The
 		// repair holds the file in memory twice.
 		if errors.Is(err, errDecoded) && source.MIMEType == jpegType && j.room >= 2*source.Size {
 			j.Mend = true
 			return run(ctx, j, open)
 		}
-		return made, err
+		return output, err
 	})
 	if exhausted, ok := errors.AsType[*ExhaustedError](err); ok {
 		err = &ConversionError{Message: exhausted.Error() + "; it is not tried again: export it again, as a JPEG of fewer pixels, and upload that", Err: exhausted.Err}

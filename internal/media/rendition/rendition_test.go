@@ -375,16 +375,16 @@ func TestStoreErrorsAreNotTheFiles(t *testing.T) {
 }
 
 func TestImageWaitsForASlot(t *testing.T) {
-	slow, begun, goOn := newMemory(), make(chan struct{}), make(chan struct{})
+	slow, started, goOn := newMemory(), make(chan struct{}), make(chan struct{})
 	source := slow.source(t, sample(t, "picture.png"), pngType)
-	maker := rendition.NewRendererWithSlots(stopping{slow, begun, goOn}, 1)
+	maker := rendition.NewRendererWithSlots(stopping{slow, started, goOn}, 1)
 	var other sync.WaitGroup
 	other.Go(func() {
 		if _, err := maker.Make(t.Context(), source, narrow); err != nil {
 			t.Error(err)
 		}
 	})
-	<-begun
+	<-started
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := maker.Make(short, source, both); !errors.Is(err, rendition.ErrBusy) || !errors.Is(err, context.Canceled) {
@@ -413,28 +413,28 @@ func TestRenditionIsCreatedOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	made, err := maker.Make(t.Context(), source, narrow)
+	first, err := maker.Make(t.Context(), source, narrow)
 	if err != nil || files.puts != 1 {
 		t.Fatalf("created %d times, %v", files.puts, err)
 	}
 	files.looks = 0
 	found, err := maker.Find(t.Context(), source, narrow)
-	if err != nil || found != made || files.looks != 0 {
+	if err != nil || found != first || files.looks != 0 {
 		t.Errorf("this process finds %+v after %d requests, %v", found, files.looks, err)
 	}
 	other := rendition.NewRenderer(files)
-	if found, err := other.Find(t.Context(), source, narrow); err != nil || found != made || files.looks != 1 {
+	if found, err := other.Find(t.Context(), source, narrow); err != nil || found != first || files.looks != 1 {
 		t.Errorf("another process finds %+v after %d requests, %v", found, files.looks, err)
 	}
-	if again, err := other.Make(t.Context(), source, narrow); err != nil || again != made || files.puts != 1 {
+	if again, err := other.Make(t.Context(), source, narrow); err != nil || again != first || files.puts != 1 {
 		t.Errorf("another process makes %+v, %v", again, err)
 	}
 
-	delete(files.files, made.Key)
+	delete(files.files, first.Key)
 	if _, err := maker.Make(t.Context(), source, narrow); err != nil || files.puts != 2 {
 		t.Errorf("a deleted rendition is not created again: %v", err)
 	}
-	other.Forget(made)
+	other.Forget(first)
 	files.looks = 0
 	if _, err := other.Find(t.Context(), source, narrow); err != nil || files.looks != 1 {
 		t.Errorf("a forgotten rendition is not requested: %v", err)

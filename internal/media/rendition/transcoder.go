@@ -106,17 +106,17 @@ func (m *Transcoder) clearProgress(key string) {
 }
 
 // convert converts a video into an unnamed temporary file, which is removed when the result's body is closed.
-func (m *Transcoder) convert(ctx context.Context, source *TranscodeSource, t Profile, done func(share float64)) (made Output, err error) {
+func (m *Transcoder) convert(ctx context.Context, source *TranscodeSource, t Profile, done func(share float64)) (converted Output, err error) {
 	file := m.store.ReaderAt(ctx, source.Key, source.ETag, source.Size)
 	facts, err := probe.Probe(file, source.Size, source.MIMEType)
 	if problem, ok := errors.AsType[*probe.InvalidFileError](err); ok {
-		return made, &TranscodeError{Message: "cannot be converted: " + problem.Message, Final: true, Err: err}
+		return converted, &TranscodeError{Message: "cannot be converted: " + problem.Message, Final: true, Err: err}
 	} else if err != nil {
-		return made, err
+		return converted, err
 	}
 	output, err := os.CreateTemp("", "herald-conversion-")
 	if err != nil {
-		return made, fmt.Errorf("cannot make a file for the conversion: %w", err)
+		return converted, fmt.Errorf("cannot make a file for the conversion: %w", err)
 	}
 	defer func() {
 		if err != nil {
@@ -124,21 +124,21 @@ func (m *Transcoder) convert(ctx context.Context, source *TranscodeSource, t Pro
 		}
 	}()
 	if err := os.Remove(output.Name()); err != nil {
-		return made, fmt.Errorf("cannot unlink the file of the conversion: %w", err)
+		return converted, fmt.Errorf("cannot unlink the file of the conversion: %w", err)
 	}
 	if err := m.converter.Convert(ctx, StoredVideo(m.store.Open, source.Source), &Conversion{Source: *source, Target: t, HDR: facts.HDR}, output, done); err != nil {
-		return made, err
+		return converted, err
 	}
 	size, err := output.Seek(0, io.SeekEnd)
 	if err != nil {
-		return made, fmt.Errorf("cannot read the conversion: %w", err)
+		return converted, fmt.Errorf("cannot read the conversion: %w", err)
 	}
 	result, err := probe.Probe(output, size, mimeType)
 	if err != nil {
-		return made, &TranscodeError{Message: "cannot be converted: ffmpeg produced no video; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
+		return converted, &TranscodeError{Message: "cannot be converted: ffmpeg produced no video; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
 	}
 	if _, err := output.Seek(0, io.SeekStart); err != nil {
-		return made, fmt.Errorf("cannot read the conversion: %w", err)
+		return converted, fmt.Errorf("cannot read the conversion: %w", err)
 	}
 	return Output{Body: output, Size: size, MIMEType: mimeType, Width: int(result.Width), Height: int(result.Height)}, nil
 }

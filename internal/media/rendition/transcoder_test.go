@@ -66,11 +66,11 @@ func TestMaker(t *testing.T) {
 			width++
 			target := rendition.Profile{Width: 100 + width, Height: 100}
 			m := rendition.NewTranscoder(files, &tc.converter, rendition.NewSlots(1))
-			var told []float64
+			var progress []float64
 			var r rendition.Rendition
 			var err error
 			for range 2 {
-				r, err = m.Make(t.Context(), source, target, func(share float64) { told = append(told, share) })
+				r, err = m.Make(t.Context(), source, target, func(share float64) { progress = append(progress, share) })
 			}
 			problem := new(rendition.TranscodeError)
 			switch {
@@ -95,8 +95,8 @@ func TestMaker(t *testing.T) {
 					t.Errorf("found %+v, %v", found, err)
 				}
 			}
-			if tc.converter.calls != tc.calls || len(told) != tc.calls {
-				t.Errorf("%s: converted %d times, progress %v, want %d", tc.reason, tc.converter.calls, told, tc.calls)
+			if tc.converter.calls != tc.calls || len(progress) != tc.calls {
+				t.Errorf("%s: converted %d times, progress %v, want %d", tc.reason, tc.converter.calls, progress, tc.calls)
 			}
 			if _, underWay := m.Progress(source.Source, target); underWay {
 				t.Error("a finished conversion has progress")

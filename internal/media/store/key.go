@@ -31,9 +31,9 @@ func UIDKey(m metav1.Object) string { return m.GetNamespace() + "/" + string(m.G
 // have been restored from a backup, and otherwise UIDKey. It ignores an annotation whose key is in another namespace or
 // is not that of a media file.
 func Key(m metav1.Object) string {
-	noted := m.GetAnnotations()[v1alpha1.FileAnnotation]
-	if namespace, _, derived, ok := ParseKey(noted); ok && !derived && namespace == m.GetNamespace() {
-		return noted
+	recorded := m.GetAnnotations()[v1alpha1.FileAnnotation]
+	if namespace, _, derived, ok := ParseKey(recorded); ok && !derived && namespace == m.GetNamespace() {
+		return recorded
 	}
 	return UIDKey(m)
 }

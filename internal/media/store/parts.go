@@ -160,7 +160,7 @@ func (s *Store) AbortParts(ctx context.Context, key, upload string) error {
 
 // AbandonParts removes the unfinished uploads with the given prefix that selected chooses by key and start. It does
 // nothing if the store does not list uploads, or the access key may not: then a lifecycle rule removes them.
-func (s *Store) AbandonParts(ctx context.Context, prefix string, selected func(key string, begun time.Time) bool) error {
+func (s *Store) AbandonParts(ctx context.Context, prefix string, selected func(key string, started time.Time) bool) error {
 	if s.none {
 		return ErrNone
 	}

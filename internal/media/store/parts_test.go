@@ -89,8 +89,8 @@ func TestAbandonParts(t *testing.T) {
 		must.Succeed(t, err)
 	}
 	var seen []string
-	must.Succeed(t, files.AbandonParts(t.Context(), "team/", func(key string, begun time.Time) bool {
-		if age := time.Since(begun); age < -time.Minute || age > time.Minute {
+	must.Succeed(t, files.AbandonParts(t.Context(), "team/", func(key string, started time.Time) bool {
+		if age := time.Since(started); age < -time.Minute || age > time.Minute {
 			t.Errorf("%s was started %s ago", key, age)
 		}
 		seen = append(seen, key)

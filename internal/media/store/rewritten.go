@@ -29,13 +29,13 @@ func (s *Store) Rewritten(ctx context.Context, key, etag string, how Rewriting) 
 	if s.isVerified(to, etag) {
 		return to, nil
 	}
-	made := s.copying.DoChan(to, func() (any, error) {
+	copied := s.copying.DoChan(to, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), TimeoutFor(how.Size))
 		defer cancel()
 		return nil, s.ensureRewritten(ctx, key, etag, to, how)
 	})
 	select {
-	case result := <-made:
+	case result := <-copied:
 		return to, result.Err
 	case <-ctx.Done():
 		return "", fmt.Errorf("the file was not rewritten in the store in time: %w", ctx.Err())

@@ -166,9 +166,9 @@ func TestStallTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				files := open(t, store.Config{Endpoint: "s.example", Bucket: "herald", AccessKey: "a", SecretKey: "b", PathStyle: true, Insecure: true, Transport: tc.way})
-				begun := time.Now()
+				started := time.Now()
 				err := tc.do(t.Context(), files)
-				switch took := time.Since(begun); {
+				switch took := time.Since(started); {
 				case tc.after == 0 && err != nil:
 					t.Errorf("%s: stopped after %s: %v", tc.reason, took, err)
 				case tc.after > 0 && (err == nil || took < tc.after || took > tc.after+10*time.Second):

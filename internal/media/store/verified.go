@@ -53,13 +53,13 @@ func (s *Store) checkETag(ctx context.Context, key, etag string) error {
 // copyOnce ensures that the copy of a file exists. Concurrent calls for the same copy share one request, which
 // continues even if all of them stop waiting.
 func (s *Store) copyOnce(ctx context.Context, key, etag, to string) error {
-	made := s.copying.DoChan(to, func() (any, error) {
+	copied := s.copying.DoChan(to, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), copyWithin)
 		defer cancel()
 		return nil, s.ensureCopy(ctx, key, etag, to)
 	})
 	select {
-	case result := <-made:
+	case result := <-copied:
 		return result.Err
 	case <-ctx.Done():
 		return fmt.Errorf("the file was not copied in the store in time: %w", ctx.Err())
@@ -83,13 +83,13 @@ func (s *Store) ensureCopy(ctx context.Context, key, etag, to string) error {
 
 // copy makes the store copy a file, on the condition that it has the given etag.
 func (s *Store) copy(ctx context.Context, key, etag, to string) error {
-	made, err := s.core.Client.CopyObject(ctx,
+	info, err := s.core.Client.CopyObject(ctx,
 		minio.CopyDestOptions{Bucket: s.bucket, Object: to},
 		minio.CopySrcOptions{Bucket: s.bucket, Object: key, MatchETag: etag})
 	if err != nil {
 		return explain("cannot copy the file in the store", err)
 	}
-	if made.ETag == etag {
+	if info.ETag == etag {
 		return nil
 	}
 	// Encrypted copies have different etags. A store that ignores the condition copies whatever the file is now.
