@@ -144,8 +144,8 @@ func (p *Platform) publishDraft(ctx context.Context, job *platforms.Job, id stri
 	case platforms.Posted:
 		p.verify(ctx, job, id, &result)
 	case platforms.Refused:
-		if said, ok := errors.AsType[*meta.Error](result.Err.Err); ok && said.Missing() {
-			result.Err = &platforms.Error{Class: platforms.ClassTransient, Problem: msgDraftLost, Code: result.Err.Code, Err: said}
+		if graphErr, ok := errors.AsType[*meta.Error](result.Err.Err); ok && graphErr.Missing() {
+			result.Err = &platforms.Error{Class: platforms.ClassTransient, Problem: msgDraftLost, Code: result.Err.Code, Err: graphErr}
 		}
 	case platforms.NotSent, platforms.Accepted, platforms.Unknown:
 	}

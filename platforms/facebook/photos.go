@@ -127,8 +127,8 @@ func aboutPhoto(bad *meta.Failure, file *platforms.File) *platforms.Error {
 // checkPhotos checks, after a refusal with an unspecific code, whether Facebook still has the post's photos. If one is
 // missing, the refusal becomes transient, and the next preparation uploads the photos again.
 func (p *Platform) checkPhotos(ctx context.Context, job platforms.Job, ids []string, refused *platforms.Result) {
-	said, ok := errors.AsType[*meta.Error](refused.Err.Err)
-	if len(ids) == 0 || !ok || said.Kind() != meta.KindOther {
+	graphErr, ok := errors.AsType[*meta.Error](refused.Err.Err)
+	if len(ids) == 0 || !ok || graphErr.Kind() != meta.KindOther {
 		return
 	}
 	if there, err := p.photosExist(ctx, job, ids); err == nil && !there {

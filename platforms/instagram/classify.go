@@ -90,10 +90,10 @@ func containerFailure(g *meta.Graph, found meta.ContainerState, status, about st
 		return g.Render(meta.Classification{Error: forgotten, Retryable: true}, new(meta.Error), about)
 	}
 	// Refusals without a specific code are listed under code 100.
-	said := &meta.Error{Status: http.StatusBadRequest, Code: 100}
-	said.Subcode, _ = strconv.Atoi(failureSubcode.FindString(status))
-	bad := g.Explain(said, about)
-	if bad.Unlisted || said.Subcode == 0 {
+	graphErr := &meta.Error{Status: http.StatusBadRequest, Code: 100}
+	graphErr.Subcode, _ = strconv.Atoi(failureSubcode.FindString(status))
+	bad := g.Explain(graphErr, about)
+	if bad.Unlisted || graphErr.Subcode == 0 {
 		bad.Retryable = true
 	}
 	return bad

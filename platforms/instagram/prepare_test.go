@@ -90,27 +90,27 @@ func TestUnreadableContainer(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			made := 0
+			created := 0
 			p, _ := newInstagram(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.Method != http.MethodPost {
 					problem(400, 100, 33)(w, r)
 					return
 				}
-				made++
-				says(200, fmt.Sprintf(`{"id":"%d"}`, made))(w, r)
+				created++
+				says(200, fmt.Sprintf(`{"id":"%d"}`, created))(w, r)
 			})
-			job, begun := tc.job, p.config.Clock.Now()
+			job, started := tc.job, p.config.Clock.Now()
 			first, err := p.Prepare(t.Context(), job)
-			if took := p.config.Clock.Since(begun); err != nil || first != fmt.Sprint(tc.made) || made != tc.made || took > time.Minute {
-				t.Fatalf("%s: got %q, %v after %d containers and %v", tc.reason, first, err, made, took)
+			if took := p.config.Clock.Since(started); err != nil || first != fmt.Sprint(tc.made) || created != tc.made || took > time.Minute {
+				t.Fatalf("%s: got %q, %v after %d containers and %v", tc.reason, first, err, created, took)
 			}
 			job.Checkpoint = first
-			if again, err := p.Prepare(t.Context(), job); again != first || err != nil || made != tc.made {
-				t.Errorf("%s: got %q, %v after %d containers: it is new", tc.reason, again, err, made)
+			if again, err := p.Prepare(t.Context(), job); again != first || err != nil || created != tc.made {
+				t.Errorf("%s: got %q, %v after %d containers: it is new", tc.reason, again, err, created)
 			}
 			p.config.Clock.(recorder.Clock).Step(10 * time.Minute)
 			if again, err := p.Prepare(t.Context(), job); again != fmt.Sprint(2*tc.made) || err != nil {
-				t.Errorf("%s: got %q, %v after %d containers, want new ones", tc.reason, again, err, made)
+				t.Errorf("%s: got %q, %v after %d containers, want new ones", tc.reason, again, err, created)
 			}
 		})
 	}

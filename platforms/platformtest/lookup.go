@@ -188,7 +188,7 @@ func (s *Suite) testRecent(t *testing.T) {
 	if !lists || !reads {
 		t.Fatal("an account's posts cannot be listed for a user, or entered by one")
 	}
-	begun := now().Add(-2 * time.Second)
+	started := now().Add(-2 * time.Second)
 	var ids []string
 	for _, text := range []string{"hello", "something else"} {
 		result := p.Publish(t.Context(), f.prepared(t, text))
@@ -203,10 +203,10 @@ func (s *Suite) testRecent(t *testing.T) {
 		which  platforms.Recent
 		want   []string
 	}{
-		"all":     {"the latest post comes first", platforms.Recent{Since: begun, Limit: 20}, ids},
-		"one":     {"the limit applies", platforms.Recent{Since: begun, Limit: 1}, ids[:1]},
+		"all":     {"the latest post comes first", platforms.Recent{Since: started, Limit: 20}, ids},
+		"one":     {"the limit applies", platforms.Recent{Since: started, Limit: 1}, ids[:1]},
 		"later":   {"older posts are omitted", platforms.Recent{Since: now().Add(time.Hour), Limit: 20}, nil},
-		"replies": {"replies have no parent here", platforms.Recent{Since: begun, Limit: 20, Replies: true}, nil},
+		"replies": {"replies have no parent here", platforms.Recent{Since: started, Limit: 20, Replies: true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := lister.RecentPosts(t.Context(), account, tc.which)
@@ -229,7 +229,7 @@ func (s *Suite) testRecent(t *testing.T) {
 	for _, fault := range []sandboxtest.Fault{{Kind: "status", Status: 503}, {Kind: "token_revoked"}} {
 		fault.Operation = "list"
 		f.fault(t, fault)
-		found, err := lister.RecentPosts(t.Context(), account, platforms.Recent{Since: begun, Limit: 20})
+		found, err := lister.RecentPosts(t.Context(), account, platforms.Recent{Since: started, Limit: 20})
 		if err == nil || len(found) > 0 || recorder.ClassOf(err) == "" {
 			t.Errorf("%s: %v, %v, want a platform error", fault.Kind, found, err)
 		}

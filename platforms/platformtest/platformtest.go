@@ -363,10 +363,10 @@ func (f *fixture) checkNoSecrets(t *testing.T, err error) {
 		}
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
-		said := fmt.Sprintf("%v %+v %#v", err, err, err)
+		message := fmt.Sprintf("%v %+v %#v", err, err, err)
 		for _, secret := range secrets {
-			if secret != "" && strings.Contains(said, secret) {
-				t.Errorf("the error contains a secret: %s", said)
+			if secret != "" && strings.Contains(message, secret) {
+				t.Errorf("the error contains a secret: %s", message)
 			}
 		}
 	}

@@ -154,7 +154,7 @@ func TestStuckContainer(t *testing.T) {
 
 func TestPrepare(t *testing.T) {
 	create, status := "POST /v1.0/42/threads", "GET /v1.0/"+container
-	made := says(200, `{"id":"`+container+`"}`)
+	created := says(200, `{"id":"`+container+`"}`)
 	tests := map[string]struct {
 		reason, earlier string
 		answer          http.HandlerFunc
@@ -162,12 +162,12 @@ func TestPrepare(t *testing.T) {
 		class           platforms.Class
 		asked           []string
 	}{
-		"created":           {"a finished container can be published", "", inTurn(answers{made, containerState("FINISHED")}), container, "", []string{create, status}},
+		"created":           {"a finished container can be published", "", inTurn(answers{created, containerState("FINISHED")}), container, "", []string{create, status}},
 		"account lost":      {"a token that no longer reaches the account needs a user", "", problem(400, 100, 33, false), "", platforms.ClassReconnect, []string{create}},
-		"failed once":       {"another container may do", "", inTurn(answers{made, containerState("ERROR"), made, containerState("FINISHED")}), container, "", []string{create, status, create, status}},
-		"failed twice":      {"a second container fails as well", "", inTurn(answers{made, containerState("ERROR"), made, containerState("ERROR")}), "", platforms.ClassPermanent, []string{create, status, create, status}},
+		"failed once":       {"another container may do", "", inTurn(answers{created, containerState("ERROR"), created, containerState("FINISHED")}), container, "", []string{create, status, create, status}},
+		"failed twice":      {"a second container fails as well", "", inTurn(answers{created, containerState("ERROR"), created, containerState("ERROR")}), "", platforms.ClassPermanent, []string{create, status, create, status}},
 		"not fetched":       {"the problem is temporary, but may last", "", problem(400, 9004, 2207052, false), "", platforms.ClassTransient, []string{create, create, create}},
-		"video not fetched": {"Threads may fetch a video later", "", inTurn(answers{made, says(200, `{"id":"`+container+`","status":"ERROR","error_message":"FAILED_DOWNLOADING_VIDEO"}`), made, containerState("FINISHED")}), container, "", []string{create, status, create, status}},
+		"video not fetched": {"Threads may fetch a video later", "", inTurn(answers{created, says(200, `{"id":"`+container+`","status":"ERROR","error_message":"FAILED_DOWNLOADING_VIDEO"}`), created, containerState("FINISHED")}), container, "", []string{create, status, create, status}},
 		"refused":           {"the content is at fault", "", problem(400, 100, 0, false), "", platforms.ClassPermanent, []string{create}},
 		"limited":           {"a limit passes", "", problem(403, 4, 0, true), "", platforms.ClassRateLimited, []string{create}},
 	}
@@ -338,18 +338,18 @@ func TestItemsAreCreatedAgain(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			var made []string
+			var created []string
 			var server *recorder.Server
 			last := func() url.Values { seen := server.Requests(); return seen[len(seen)-1].Form }
 			var p *Platform
-			p, server = newThreads(t, parts(tc.refusals, last, &made))
+			p, server = newThreads(t, parts(tc.refusals, last, &created))
 			job := jobFor("hello")
 			job.Content.Category, job.Content.Media, job.Checkpoint = v1alpha1.CategoryVideo, []platforms.File{video, video}, tc.checkpoint
 			id, err := p.Prepare(t.Context(), job)
 			if id != tc.id || (err == nil) != (tc.class == "") || err != nil && err.Class != tc.class {
 				t.Errorf("%s: got %q, %v", tc.reason, id, err)
 			}
-			if diff := cmp.Diff(tc.want, made); diff != "" {
+			if diff := cmp.Diff(tc.want, created); diff != "" {
 				t.Errorf("%s: containers (-want +got):\n%s", tc.reason, diff)
 			}
 		})

@@ -45,7 +45,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	if err != nil {
 		return platforms.Identity{}, p.API.Unanswered(err)
 	}
-	said := decode[struct {
+	answer := decode[struct {
 		User struct {
 			OpenID      jsondoc.Text `json:"open_id"`
 			DisplayName jsondoc.Text `json:"display_name"`
@@ -53,10 +53,10 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 			AvatarURL   jsondoc.Text `json:"avatar_url"`
 		} `json:"user"`
 	}](resp)
-	user := said.Data.User
+	user := answer.Data.User
 	switch {
-	case !said.ok():
-		return platforms.Identity{}, p.classifyAccount(said.apiError())
+	case !answer.ok():
+		return platforms.Identity{}, p.classifyAccount(answer.apiError())
 	case user.OpenID == "":
 		return platforms.Identity{}, p.API.NoIdentity(nil)
 	}
@@ -81,21 +81,21 @@ func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (plat
 	if !hasScope(account.Token, scopeDirectPost) {
 		return platforms.AccountInfo{}, nil
 	}
-	said, err := postJSON[creatorInfo](ctx, p, "survey", pathCreatorInfo, account.Token, struct{}{}, readTimeout)
+	answer, err := postJSON[creatorInfo](ctx, p, "survey", pathCreatorInfo, account.Token, struct{}{}, readTimeout)
 	if err != nil {
 		return platforms.AccountInfo{}, p.API.Unanswered(err)
 	}
 	now := p.Clock.Now()
-	switch code := said.Error.Code; {
+	switch code := answer.Error.Code; {
 	case code == codePostCap:
 		return quotaExhausted(platforms.PostsPerDay, now), nil
 	case code == codeUserCap:
 		// Accounts that have already posted through the app are not affected.
 		return quotaExhausted(platforms.AppPostsPerDay, now), nil
-	case !said.ok():
-		return platforms.AccountInfo{}, p.classifyAccount(said.apiError())
+	case !answer.ok():
+		return platforms.AccountInfo{}, p.classifyAccount(answer.apiError())
 	}
-	return choices(&said.Data)
+	return choices(&answer.Data)
 }
 
 // quotaExhausted returns the info for an account whose quota is exhausted.

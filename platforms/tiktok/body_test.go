@@ -229,7 +229,7 @@ func TestCreator(t *testing.T) {
 				if class(err) != expected || err != nil && !strings.Contains(err.Error(), want) {
 					t.Errorf("%s: a %s got %v, want %s and %q", tc.reason, kind, err, expected, want)
 				}
-				if _, begun := d.seen[pathVideo]; begun && expected != "" || d.seen[pathPhotos] != nil {
+				if _, started := d.seen[pathVideo]; started && expected != "" || d.seen[pathPhotos] != nil {
 					t.Errorf("the upload of a %s was started nevertheless", kind)
 				}
 			}

@@ -86,20 +86,20 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	if failure != nil {
 		return unsent(failure)
 	}
-	said, err := postJSON[struct {
+	answer, err := postJSON[struct {
 		PublishID jsondoc.Text `json:"publish_id"`
 	}](ctx, p, "publish", "/v2/post/publish/content/init/", job.Account.Token, body, publishTimeout)
 	switch {
 	case err != nil:
 		return p.API.PublishUnanswered(err)
-	case !said.ok():
-		bad := p.classify(said.apiError())
+	case !answer.ok():
+		bad := p.classify(answer.apiError())
 		if !bad.documented {
-			return p.API.InDoubt(said.status, bad.Err)
+			return p.API.InDoubt(answer.status, bad.Err)
 		}
 		return platforms.Result{Outcome: platforms.Refused, Err: bad.Error}
 	}
-	id := said.Data.PublishID.String()
+	id := answer.Data.PublishID.String()
 	if !validTicket(id) {
 		return p.API.NoID()
 	}

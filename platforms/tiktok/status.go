@@ -82,7 +82,7 @@ func (s status) whole(content *platforms.Content) bool {
 func (s status) silent() bool { return s.state == stateUploading && s.uploaded < 0 }
 
 func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id string) (status, *refusal) {
-	said, bad := callAPI[struct {
+	answer, bad := callAPI[struct {
 		Status   jsondoc.Text `json:"status"`
 		Reason   jsondoc.Text `json:"fail_reason"`
 		Uploaded jsondoc.Text `json:"uploaded_bytes"`
@@ -93,13 +93,13 @@ func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id st
 	if bad != nil {
 		return status{}, bad
 	}
-	out := status{state: state(said.Status), reason: said.Reason.String(), uploaded: -1}
-	for _, ids := range [][]jsondoc.Text{said.PubliclyIDs, said.PublicalyIDs} {
+	out := status{state: state(answer.Status), reason: answer.Reason.String(), uploaded: -1}
+	for _, ids := range [][]jsondoc.Text{answer.PubliclyIDs, answer.PublicalyIDs} {
 		if len(ids) > 0 && validPostID(ids[0].String()) {
 			out.postID = ids[0].String()
 		}
 	}
-	if n, err := strconv.ParseInt(said.Uploaded.String(), 10, 64); err == nil && n >= 0 {
+	if n, err := strconv.ParseInt(answer.Uploaded.String(), 10, 64); err == nil && n >= 0 {
 		out.uploaded = n
 	}
 	switch out.state {

@@ -291,8 +291,8 @@ func FuzzClassify(f *testing.F) {
 		if failed := failedOf(code); failed == nil || failed.Problem == "" {
 			t.Errorf("the reason %q makes no error", code)
 		}
-		if said := sanitizeWord(code); said != code && said != "unspecified" {
-			t.Errorf("the reason %q is shown as %q", code, said)
+		if word := sanitizeWord(code); word != code && word != "unspecified" {
+			t.Errorf("the reason %q is shown as %q", code, word)
 		}
 	})
 }

@@ -169,10 +169,10 @@ func (p *Platform) describe(ctx context.Context, job platforms.Job, file *platfo
 // uploadVideo uploads a video in chunks and waits until X has processed it. It resumes an earlier upload after the
 // chunks that are known to have arrived.
 func (p *Platform) uploadVideo(ctx context.Context, job platforms.Job, file *platforms.File) (string, *platforms.Error) {
-	if begun, ok := partOf(job.Checkpoint); ok {
-		failure := p.finishVideo(ctx, job, file, begun)
+	if started, ok := partOf(job.Checkpoint); ok {
+		failure := p.finishVideo(ctx, job, file, started)
 		if failure == nil || !isUploadLost(failure) {
-			return begun.id, failure
+			return started.id, failure
 		}
 	}
 	resp, failure := p.callMedia(ctx, job, file, client.Call{
@@ -190,13 +190,13 @@ func (p *Platform) uploadVideo(ctx context.Context, job platforms.Job, file *pla
 }
 
 // finishVideo sends the remaining chunks of an upload.
-func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *platforms.File, begun part) *platforms.Error {
-	path := "/2/media/upload/" + url.PathEscape(begun.id)
+func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *platforms.File, started part) *platforms.Error {
+	path := "/2/media/upload/" + url.PathEscape(started.id)
 	size := max(int64(chunk), (file.Size+maxSegments-1)/maxSegments)
-	for segment := begun.segments; int64(segment)*size < file.Size; segment++ {
+	for segment := started.segments; int64(segment)*size < file.Size; segment++ {
 		offset := int64(segment) * size
-		if segment > begun.segments && segment%noteEvery == 0 {
-			if failure := job.SaveCheckpoint(ctx, part{begun.id, segment}.checkpoint(), ""); failure != nil {
+		if segment > started.segments && segment%noteEvery == 0 {
+			if failure := job.SaveCheckpoint(ctx, part{started.id, segment}.checkpoint(), ""); failure != nil {
 				return failure
 			}
 		}
@@ -211,7 +211,7 @@ func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *pla
 	}
 	if len(job.Content.Media) == 1 {
 		// The whole file has arrived; processing may take longer than one preparation lasts.
-		if failure := job.SaveCheckpoint(ctx, begun.id, ""); failure != nil {
+		if failure := job.SaveCheckpoint(ctx, started.id, ""); failure != nil {
 			return failure
 		}
 	}
@@ -219,7 +219,7 @@ func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *pla
 		// X does not process it, so it is ready ("Chunked Media Upload"). STATUS would return 404, as for images.
 		return nil
 	}
-	return p.waitProcessed(ctx, job, file, begun.id)
+	return p.waitProcessed(ctx, job, file, started.id)
 }
 
 // part is an upload whose first segments have arrived. Its id grants no access without the account's token.

@@ -158,12 +158,12 @@ func TestProcessingResumes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cut := context.WithCancel(t.Context())
 			defer cut()
-			var begun, asked int
+			var started, asked int
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				switch {
 				case strings.HasSuffix(r.URL.Path, "/initialize"):
-					begun++
+					started++
 				case strings.HasSuffix(r.URL.Path, "/finalize"):
 					fmt.Fprint(w, `{"data":{"id":"7","processing_info":{"state":"pending"}}}`)
 					return
@@ -187,8 +187,8 @@ func TestProcessingResumes(t *testing.T) {
 			if _, failure := p.Prepare(ctx, job); failure == nil || failure.Class != platforms.ClassTransient {
 				t.Fatalf("got %v, want a temporary error", failure)
 			}
-			if id, failure := p.Prepare(t.Context(), job); failure != nil || id != "7" || begun != 1 || asked != 2 {
-				t.Errorf("got %q, %v after %d uploads and %d status requests, want one upload and two requests", id, failure, begun, asked)
+			if id, failure := p.Prepare(t.Context(), job); failure != nil || id != "7" || started != 1 || asked != 2 {
+				t.Errorf("got %q, %v after %d uploads and %d status requests, want one upload and two requests", id, failure, started, asked)
 			}
 		})
 	}

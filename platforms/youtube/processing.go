@@ -146,8 +146,8 @@ func (v *video) progress() progress {
 
 // resolvePublished returns the result for a video that the last part completed. Its id is not stored yet, so the result
 // contains it, unless YouTube rejected the video.
-func (p *Platform) resolvePublished(ctx context.Context, job *platforms.Job, made *video) platforms.Result {
-	id := made.ID.String()
+func (p *Platform) resolvePublished(ctx context.Context, job *platforms.Job, created *video) platforms.Result {
+	id := created.ID.String()
 	accepted := platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: platforms.Errorf(platforms.ClassTransient, msgProcessing)}
 	asking, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()

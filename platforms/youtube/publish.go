@@ -47,10 +47,10 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	if err != nil {
 		return p.API.UploadInDoubt(err)
 	}
-	made, result := p.publishResult(resp, s, file.Size)
+	created, result := p.publishResult(resp, s, file.Size)
 	switch {
-	case made != nil:
-		return p.resolvePublished(ctx, &job, made)
+	case created != nil:
+		return p.resolvePublished(ctx, &job, created)
 	case result.Outcome == platforms.Refused && result.Err.Class == platforms.ClassPermanent:
 		p.doubleCheck(ctx, s, file.Size, &result)
 	}
@@ -83,11 +83,11 @@ func readPart(ctx context.Context, file *platforms.File, offset int64) ([]byte, 
 func (p *Platform) publishResult(resp *transport.Response, s session, size int64) (*video, platforms.Result) {
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
-		made, _ := jsondoc.Decode[video](resp.Body)
-		if !validID(made.ID.String()) {
+		created, _ := jsondoc.Decode[video](resp.Body)
+		if !validID(created.ID.String()) {
 			return nil, p.API.UploadInDoubt(errNoVideo)
 		}
-		return &made, platforms.Result{}
+		return &created, platforms.Result{}
 	case http.StatusPermanentRedirect:
 		if n, ok := stored(resp.Header, s, size); ok && n < size {
 			return nil, refusal(platforms.Errorf(platforms.ClassTransient, msgIncomplete))
@@ -115,10 +115,10 @@ func documented(status int, reason string) bool {
 	}, status)
 }
 
-func (p *Platform) posted(made *video) platforms.Result {
-	id := made.ID.String()
-	result := platforms.Result{Outcome: platforms.Posted, ExternalID: id, ExternalURL: p.videoURL(id), PostedAt: made.Snippet.PublishedAt.Time()}
-	if privacy := made.Status.Privacy; privacy == "private" || privacy == "unlisted" {
+func (p *Platform) posted(created *video) platforms.Result {
+	id := created.ID.String()
+	result := platforms.Result{Outcome: platforms.Posted, ExternalID: id, ExternalURL: p.videoURL(id), PostedAt: created.Snippet.PublishedAt.Time()}
+	if privacy := created.Status.Privacy; privacy == "private" || privacy == "unlisted" {
 		result.Note = fmt.Sprintf(msgNotPublic, privacy)
 	}
 	return result

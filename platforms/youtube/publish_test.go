@@ -239,9 +239,9 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body, stored, location string) {
 		header := http.Header{"Range": {stored}, "Location": {location}}
 		s := session{address: DefaultAPIURL + "/upload?upload_id=1"}
-		made, got := p.publishResult(&transport.Response{Status: status, Header: header, Body: []byte(body)}, s, 100)
-		if made != nil {
-			got.Outcome, got.ExternalID = platforms.Posted, made.ID.String()
+		created, got := p.publishResult(&transport.Response{Status: status, Header: header, Body: []byte(body)}, s, 100)
+		if created != nil {
+			got.Outcome, got.ExternalID = platforms.Posted, created.ID.String()
 		}
 		switch got.Outcome {
 		case platforms.Posted:

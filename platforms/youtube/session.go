@@ -188,11 +188,11 @@ func (p *Platform) put(ctx context.Context, s session, call client.Call) (*trans
 func (p *Platform) parseSession(resp *transport.Response, s session, size int64) (sessionStatus, *platforms.Error) {
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
-		made, _ := jsondoc.Decode[video](resp.Body)
-		if !validID(made.ID.String()) {
+		created, _ := jsondoc.Decode[video](resp.Body)
+		if !validID(created.ID.String()) {
 			return sessionStatus{}, p.API.Unconfirmed(platforms.ClassUnknown, errNoVideo)
 		}
-		return sessionStatus{state: done, video: made}, nil
+		return sessionStatus{state: done, video: created}, nil
 	case http.StatusNotFound, http.StatusGone:
 		return sessionStatus{state: gone}, nil
 	case http.StatusPermanentRedirect:

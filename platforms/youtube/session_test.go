@@ -159,8 +159,8 @@ func TestFailuresHaveTheSameMessage(t *testing.T) {
 		_, failure := p.Prepare(t.Context(), job)
 		published := p.Publish(t.Context(), job)
 		_, err := p.Lookup(t.Context(), job)
-		for _, said := range []string{fmt.Sprint(failure), fmt.Sprint(published.Err), fmt.Sprint(err)} {
-			words[said] = append(words[said], what)
+		for _, message := range []string{fmt.Sprint(failure), fmt.Sprint(published.Err), fmt.Sprint(err)} {
+			words[message] = append(words[message], what)
 		}
 	}
 	for _, status := range []int{200, 204, 301, 302, 400, 401, 403, 405, 418, 429, 500, 503} {

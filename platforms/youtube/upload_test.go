@@ -315,14 +315,14 @@ func TestUpload(t *testing.T) {
 			if tc.earlier {
 				job = g.upTo(size, chunk+unit)
 			}
-			noted, secret := job.Checkpoint, job.Secret
-			job.StoreCheckpoint = func(_ context.Context, c, s string) error { noted, secret = c, s; return nil }
+			recorded, secret := job.Checkpoint, job.Secret
+			job.StoreCheckpoint = func(_ context.Context, c, s string) error { recorded, secret = c, s; return nil }
 			checkpoint, failure := p.Prepare(t.Context(), job)
 			if class(failure) != tc.class {
 				t.Fatalf("%s: got %q, %v", tc.reason, checkpoint, failure)
 			}
-			if failure == nil && checkpoint != noted || tc.class == platforms.ClassDuplicate && checkpoint != job.Checkpoint {
-				t.Errorf("%s: the checkpoint is %q, the stored one %q", tc.reason, checkpoint, noted)
+			if failure == nil && checkpoint != recorded || tc.class == platforms.ClassDuplicate && checkpoint != job.Checkpoint {
+				t.Errorf("%s: the checkpoint is %q, the stored one %q", tc.reason, checkpoint, recorded)
 			}
 			if last := fmt.Sprint(tc.last, " "); tc.last != 0 && !strings.HasPrefix(secret, last) {
 				t.Errorf("%s: the last part starts at %s, not %s", tc.reason, strings.Fields(secret)[0], last)

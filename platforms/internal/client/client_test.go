@@ -128,15 +128,15 @@ func TestSilence(t *testing.T) {
 
 func TestForm(t *testing.T) {
 	form := Form{Field: "media", Name: "a \"b\".png", Values: map[string]string{"category": "tweet_image"}}
-	made := form.around(Body{Content: iotest.OneByteReader(strings.NewReader("bytes and more")), Length: 5, Type: "image/png"})
-	body, err := io.ReadAll(made.Content)
-	if err != nil || made.err != nil {
-		t.Fatal(err, made.err)
+	wrapped := form.around(Body{Content: iotest.OneByteReader(strings.NewReader("bytes and more")), Length: 5, Type: "image/png"})
+	body, err := io.ReadAll(wrapped.Content)
+	if err != nil || wrapped.err != nil {
+		t.Fatal(err, wrapped.err)
 	}
-	if int64(len(body)) != made.Length {
-		t.Errorf("%d bytes, promised were %d", len(body), made.Length)
+	if int64(len(body)) != wrapped.Length {
+		t.Errorf("%d bytes, promised were %d", len(body), wrapped.Length)
 	}
-	_, options, err := mime.ParseMediaType(made.Type)
+	_, options, err := mime.ParseMediaType(wrapped.Type)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,8 +172,8 @@ func TestShortFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			form := Form{Field: "f", Name: "n"}
-			made := form.around(Body{Content: tc.content, Length: 5, Type: "a/b"})
-			if _, err := io.ReadAll(made.Content); !errors.Is(err, tc.want) {
+			wrapped := form.around(Body{Content: tc.content, Length: 5, Type: "a/b"})
+			if _, err := io.ReadAll(wrapped.Content); !errors.Is(err, tc.want) {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})

@@ -105,9 +105,9 @@ var kinds = map[Kind]platforms.Error{
 
 // Classify classifies an unsuccessful response. about is the subject of the call.
 func (g *Graph) Classify(resp *transport.Response, about string) *Failure {
-	said := g.Errors.Parse(resp)
-	bad := g.Explain(said, about)
-	bad.RetryAt = RetryAt(resp.Header, said.Kind(), g.Clock.Now())
+	graphErr := g.Errors.Parse(resp)
+	bad := g.Explain(graphErr, about)
+	bad.RetryAt = RetryAt(resp.Header, graphErr.Kind(), g.Clock.Now())
 	return bad
 }
 
@@ -124,39 +124,39 @@ func (g *Graph) ClassifyForAccount(resp *transport.Response, about string) *Fail
 }
 
 // Explain classifies an error that arrived without headers.
-func (g *Graph) Explain(said *Error, about string) *Failure {
-	said.row = g.Errors.find(said)
-	kind := said.Kind()
-	meaning := Classification{Error: g.kind(said)}
-	if row := said.row; row != nil && said.Status < http.StatusInternalServerError {
+func (g *Graph) Explain(graphErr *Error, about string) *Failure {
+	graphErr.row = g.Errors.find(graphErr)
+	kind := graphErr.Kind()
+	meaning := Classification{Error: g.kind(graphErr)}
+	if row := graphErr.row; row != nil && graphErr.Status < http.StatusInternalServerError {
 		meaning.Retryable, meaning.Pause = row.Retryable, row.Pause
 		if row.Error != nil {
 			meaning.Error = *row.Error
 		}
 	}
-	bad := g.Render(meaning, said, about)
-	bad.Err, bad.Code, bad.Unlisted = said, said.Name(), said.IsUnlisted()
+	bad := g.Render(meaning, graphErr, about)
+	bad.Err, bad.Code, bad.Unlisted = graphErr, graphErr.Name(), graphErr.IsUnlisted()
 	bad.RetryAt = RetryAt(nil, kind, g.Clock.Now())
-	if bad.AppWide = said.isAppWide(); bad.AppWide {
+	if bad.AppWide = graphErr.isAppWide(); bad.AppWide {
 		bad.Subject = platforms.SubjectApp
 	}
 	return bad
 }
 
 // Render fills in a classification's placeholders.
-func (g *Graph) Render(m Classification, said *Error, about string) *Failure {
-	names := strings.NewReplacer("{platform}", g.Name, "{about}", about, "{error}", said.Name())
+func (g *Graph) Render(m Classification, graphErr *Error, about string) *Failure {
+	names := strings.NewReplacer("{platform}", g.Name, "{about}", about, "{error}", graphErr.Name())
 	m.Problem, m.Remedy = names.Replace(m.Problem), names.Replace(m.Remedy)
-	return &Failure{Error: &m.Error, GraphError: said, Retryable: m.Retryable, Pause: m.Pause}
+	return &Failure{Error: &m.Error, GraphError: graphErr, Retryable: m.Retryable, Pause: m.Pause}
 }
 
-func (g *Graph) kind(said *Error) platforms.Error {
-	kind := said.Kind()
+func (g *Graph) kind(graphErr *Error) platforms.Error {
+	kind := graphErr.Kind()
 	if kind == KindUnavailable {
-		return *g.Busy(said)
+		return *g.Busy(graphErr)
 	}
 	if kind == KindNonsense {
-		return *g.Nonsense(said.Status, said)
+		return *g.Nonsense(graphErr.Status, graphErr)
 	}
 	return g.byKind(kind)
 }

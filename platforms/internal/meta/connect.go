@@ -70,14 +70,14 @@ func (g *Graph) ExchangeCode(ctx context.Context, l *Login, code platforms.Code)
 	if resp.Status != http.StatusOK {
 		return ShortToken{}, g.classifyCodeError(resp)
 	}
-	said, _ := jsondoc.Decode[struct {
+	answer, _ := jsondoc.Decode[struct {
 		ShortToken
 
 		Data []ShortToken `json:"data"`
 	}](resp.Body)
-	token := said.ShortToken
-	if len(said.Data) == 1 {
-		token = said.Data[0]
+	token := answer.ShortToken
+	if len(answer.Data) == 1 {
+		token = answer.Data[0]
 	}
 	if token.Access == "" {
 		return ShortToken{}, l.Tokens.NoToken()
@@ -149,13 +149,13 @@ func (g *Graph) notExchanged(bad *Failure) *platforms.Error {
 // other errors, only the text shows whether the code, the redirect URI or the app is wrong.
 func (g *Graph) classifyCodeError(resp *transport.Response) *platforms.Error {
 	bad := g.Classify(resp, ThePost)
-	said, _ := jsondoc.Decode[struct {
+	answer, _ := jsondoc.Decode[struct {
 		Message jsondoc.Text `json:"error_message"`
 		Error   struct {
 			Message jsondoc.Text `json:"message"`
 		} `json:"error"`
 	}](resp.Body)
-	text := strings.ToLower(said.Message.String() + said.Error.Message.String())
+	text := strings.ToLower(answer.Message.String() + answer.Error.Message.String())
 	switch kind := bad.GraphError.Kind(); {
 	case text == "", !kind.OfRequest() && kind != KindToken && kind != KindNonsense:
 		return bad.Error

@@ -94,16 +94,16 @@ type status struct {
 
 // State returns the state of a job's container and the reason for its failure.
 func (c *Containers) State(ctx context.Context, job *platforms.Job, id string) (found ContainerState, why string, bad *Failure) {
-	said, bad := Get[status](ctx, &c.Graph, "status", "/"+url.PathEscape(id)+"?fields="+c.StatusFields, job.Account.Token)
+	container, bad := Get[status](ctx, &c.Graph, "status", "/"+url.PathEscape(id)+"?fields="+c.StatusFields, job.Account.Token)
 	switch {
 	case bad != nil && bad.GraphError.Kind().OfRequest():
 		return StateUnread, "", nil
 	case bad != nil:
 		return "", "", bad
 	}
-	word, reason := said.Code, said.Status
+	word, reason := container.Code, container.Status
 	if word == "" {
-		word, reason = said.Status, said.Error
+		word, reason = container.Status, container.Error
 	}
 	found, known := parseState(word.String())
 	if !known {
@@ -190,7 +190,7 @@ func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.C
 			return earlier, nil
 		}
 	}
-	for made := 1; ; made++ {
+	for attempt := 1; ; attempt++ {
 		id, bad := fresh(ctx)
 		if bad == nil {
 			return id, nil
@@ -199,7 +199,7 @@ func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.C
 		if bad.Pause > 0 {
 			most = maxPaused
 		}
-		if !bad.Retryable || made >= most || client.Wait(ctx, t.Clock, bad.Pause) != nil {
+		if !bad.Retryable || attempt >= most || client.Wait(ctx, t.Clock, bad.Pause) != nil {
 			return "", bad.Error
 		}
 	}

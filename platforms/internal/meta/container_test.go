@@ -40,9 +40,9 @@ func TestAwait(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), tc.within)
 				defer cancel()
 				clk, asked := clock.RealClock{}, 0
-				begun := clk.Now()
+				started := clk.Now()
 				err := Poll(ctx, clk, time.Second, func() bool { asked++; return asked < tc.asks })
-				if took := clk.Since(begun); !errors.Is(err, tc.err) || took != tc.took {
+				if took := clk.Since(started); !errors.Is(err, tc.err) || took != tc.took {
 					t.Errorf("%s: %v after %d questions in %v, want %v in %v", tc.reason, err, asked, took, tc.err, tc.took)
 				}
 			})

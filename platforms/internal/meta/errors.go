@@ -52,7 +52,7 @@ func (e *Error) Name() string {
 
 // Parse parses an unsuccessful response. If it came from a proxy in front of the graph, only the status is known.
 func (t Table) Parse(resp *transport.Response) *Error {
-	said, _ := jsondoc.Decode[struct {
+	answer, _ := jsondoc.Decode[struct {
 		Error struct {
 			Code        jsondoc.Text `json:"code"`
 			Subcode     jsondoc.Text `json:"error_subcode"`
@@ -61,8 +61,8 @@ func (t Table) Parse(resp *transport.Response) *Error {
 			UserMessage jsondoc.Text `json:"error_user_msg"`
 		} `json:"error"`
 	}](resp.Body)
-	e := &Error{Status: resp.Status, Code: said.Error.Code.Int(), Subcode: said.Error.Subcode.Int(), Transient: bool(said.Error.Transient)}
-	texts := said.Error.Message.String() + " " + said.Error.UserMessage.String()
+	e := &Error{Status: resp.Status, Code: answer.Error.Code.Int(), Subcode: answer.Error.Subcode.Int(), Transient: bool(answer.Error.Transient)}
+	texts := answer.Error.Message.String() + " " + answer.Error.UserMessage.String()
 	switch {
 	case e.Code == codeBlockedApp && appBlocked.MatchString(texts):
 		e.Word = wordBlockedApp

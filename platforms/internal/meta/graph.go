@@ -101,10 +101,10 @@ func (g *Graph) resultWithLimits(resp *transport.Response, idOf func(body []byte
 
 // CreatedID returns the id in the response to a call that creates an object, or "" if there is none.
 func CreatedID(body []byte) string {
-	made, _ := jsondoc.Decode[struct {
+	created, _ := jsondoc.Decode[struct {
 		ID jsondoc.Text `json:"id"`
 	}](body)
-	if id := made.ID.String(); ValidID(id) {
+	if id := created.ID.String(); ValidID(id) {
 		return id
 	}
 	return ""

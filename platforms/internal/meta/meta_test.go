@@ -290,9 +290,9 @@ func FuzzAnswer(f *testing.F) {
 		if id := CreatedID([]byte(body)); id != "" && !ValidID(id) {
 			t.Errorf("%q names the post %q", body, id)
 		}
-		if said := shared.Parse(&transport.Response{Status: status, Header: http.Header{}, Body: []byte(body)}); said != nil {
-			said.Kind()
-			_ = said.Name() + said.Error()
+		if graphErr := shared.Parse(&transport.Response{Status: status, Header: http.Header{}, Body: []byte(body)}); graphErr != nil {
+			graphErr.Kind()
+			_ = graphErr.Name() + graphErr.Error()
 		}
 		query := nextPage(next)
 		if (query == nil) != (next == "") {

@@ -45,11 +45,11 @@ func (c *Containers) Publish(ctx context.Context, job platforms.Job) platforms.R
 // not published; otherwise the outcome is unknown. After a refusal that is about the account, the state is not read
 // here: Lookup, which follows every refusal, reads it once.
 func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refused *platforms.Result) {
-	said, ok := errors.AsType[*Error](refused.Err.Err)
-	if !ok || !said.Kind().OfRequest() {
+	graphErr, ok := errors.AsType[*Error](refused.Err.Err)
+	if !ok || !graphErr.Kind().OfRequest() {
 		return
 	}
-	kind := said.Kind()
+	kind := graphErr.Kind()
 	passes := kind == KindNotReady || kind == KindLost
 	if passes {
 		c.notYet(refused.Err)

@@ -198,8 +198,8 @@ func TestPublishedContainer(t *testing.T) {
 				if diff := cmp.Diff(want, got); diff != "" || (err == nil) != (want.Matches > 0) {
 					t.Errorf("%s: lookup %d: %v (-want +got):\n%s", tc.reason, i+1, err, diff)
 				}
-				if said, ok := errors.AsType[*platforms.Error](err); ok && said.Class != platforms.ClassUnknown {
-					t.Errorf("lookup %d is %s: a published post must not count as refused", i+1, said.Class)
+				if lookupErr, ok := errors.AsType[*platforms.Error](err); ok && lookupErr.Class != platforms.ClassUnknown {
+					t.Errorf("lookup %d is %s: a published post must not count as refused", i+1, lookupErr.Class)
 				}
 				if tc.posts == gone {
 					clk.Step(unreadWait)
@@ -229,8 +229,8 @@ func TestRefusalsOfThePublished(t *testing.T) {
 			})
 			job := platforms.Job{Account: platforms.Account{ID: "42"}, Checkpoint: "7", SearchFrom: noon}
 			got := c.Publish(t.Context(), job)
-			if said := got.Err; got.Outcome == platforms.Posted || got.Outcome == platforms.Refused && said.Class == platforms.ClassPermanent {
-				t.Errorf("the call is %s: %v", got.Outcome, said)
+			if failure := got.Err; got.Outcome == platforms.Posted || got.Outcome == platforms.Refused && failure.Class == platforms.ClassPermanent {
+				t.Errorf("the call is %s: %v", got.Outcome, failure)
 			}
 			found, err := c.Lookup(t.Context(), job, Listing{Edge: "posts", Same: func(*Post) bool { return true }})
 			if err != nil || found.ExternalID != "1" {

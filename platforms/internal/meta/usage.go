@@ -84,11 +84,11 @@ func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
 // limit blocks until hold. It returns nil for malformed numbers.
 func quotaLimit(total, used string, hold time.Time) []platforms.RateLimit {
 	most, err := strconv.Atoi(total)
-	made, err2 := strconv.Atoi(used)
-	if err != nil || err2 != nil || most < 0 || most > math.MaxInt32 || made < 0 {
+	count, err2 := strconv.Atoi(used)
+	if err != nil || err2 != nil || most < 0 || most > math.MaxInt32 || count < 0 {
 		return nil
 	}
-	a := platforms.RateLimit{Name: platforms.PostsPerDay, Limit: most, Remaining: max(most-made, 0)}
+	a := platforms.RateLimit{Name: platforms.PostsPerDay, Limit: most, Remaining: max(most-count, 0)}
 	if a.Remaining == 0 {
 		a.BlockedUntil = hold
 	}

@@ -75,14 +75,14 @@ func S256Hex(verifier string) string {
 // Exchange exchanges a code for a token with a refresh token. A response without scopes has granted the requested ones
 // (RFC 6749, section 5.1). Errors are *platforms.Error.
 func (e *Endpoint) Exchange(ctx context.Context, code platforms.Code, requested string, needs RequiredScopes) (platforms.Token, error) {
-	resp, said, err := e.call(ctx, "exchange", url.Values{
+	resp, answer, err := e.call(ctx, "exchange", url.Values{
 		"grant_type": {"authorization_code"}, "code": {code.Value}, "redirect_uri": {code.RedirectURI}, "code_verifier": {code.Verifier},
 	})
 	switch {
 	case err != nil:
 		return platforms.Token{}, ExchangeUnanswered(&e.Client, err)
-	case e.failed(resp, said):
-		return platforms.Token{}, e.classifyCodeError(resp, said.Error.String(), said.Description.String())
+	case e.failed(resp, answer):
+		return platforms.Token{}, e.classifyCodeError(resp, answer.Error.String(), answer.Description.String())
 	}
 	token, err := ParseToken(&e.Client, resp.Body, platforms.Token{Scopes: requested}, e.Clock.Now())
 	if err != nil {
@@ -103,12 +103,12 @@ func (e *Endpoint) Exchange(ctx context.Context, code platforms.Code, requested 
 func (e *Endpoint) classifyCodeError(resp *transport.Response, code, description string) *platforms.Error {
 	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)
 	own := resp.Status == http.StatusBadRequest || resp.Status == http.StatusUnauthorized || e.AnyStatus && resp.Status == http.StatusOK
-	switch said := strings.ToLower(description); {
+	switch text := strings.ToLower(description); {
 	case !own:
 		return e.Refused(resp, code)
-	case code == "redirect_uri_mismatch", strings.Contains(said, "redirect"):
+	case code == "redirect_uri_mismatch", strings.Contains(text, "redirect"):
 		return BadRedirect(&e.Client, cause)
-	case code == "invalid_grant", strings.Contains(said, "authorization code"), strings.Contains(said, "code verifier"):
+	case code == "invalid_grant", strings.Contains(text, "authorization code"), strings.Contains(text, "code verifier"):
 		return BadCode(&e.Client, cause)
 	default:
 		return e.classify(resp, code, description)
