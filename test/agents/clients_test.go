@@ -77,11 +77,11 @@ func publish(ctx context.Context, session *mcp.ClientSession, caption string) po
 	answer, err := json.Marshal(result.StructuredContent)
 	must(err)
 	Expect(result.IsError).To(BeFalse(), string(answer))
-	var made struct {
+	var created struct {
 		Data post `json:"data"`
 	}
-	must(json.Unmarshal(answer, &made))
-	return made.Data
+	must(json.Unmarshal(answer, &created))
+	return created.Data
 }
 
 var _ = Describe("A client of the Go SDK", func() {

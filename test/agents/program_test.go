@@ -128,8 +128,8 @@ func (p *program) end() string {
 func (p *program) decodeNext(field string, into any) {
 	GinkgoHelper()
 	for line := range p.lines {
-		said := map[string]json.RawMessage{}
-		if json.Unmarshal([]byte(line), &said) != nil || said[field] == nil {
+		response := map[string]json.RawMessage{}
+		if json.Unmarshal([]byte(line), &response) != nil || response[field] == nil {
 			continue
 		}
 		must(json.Unmarshal([]byte(line), into))

@@ -131,8 +131,8 @@ var (
 
 // inCaption returns how many hashtags or mentions Herald counts in text. Only the error for too many contains the
 // number, so inCaption appends the maximum number.
-func inCaption(limits map[v1alpha1.Platform]platforms.Capabilities, text string, most int, one string, said *regexp.Regexp) int {
-	found := said.FindStringSubmatch(limits[v1alpha1.PlatformInstagram].CaptionProblem(text + strings.Repeat(one, most)))
+func inCaption(limits map[v1alpha1.Platform]platforms.Capabilities, text string, most int, one string, problem *regexp.Regexp) int {
+	found := problem.FindStringSubmatch(limits[v1alpha1.PlatformInstagram].CaptionProblem(text + strings.Repeat(one, most)))
 	if found == nil {
 		return 0
 	}
@@ -150,10 +150,10 @@ func runReference(t *testing.T, node string, texts []string) []answer {
 	}
 	command := exec.CommandContext(t.Context(), node, "count.mjs")
 	command.Stdin, command.Stderr = strings.NewReader(asked.String()), os.Stderr
-	said, err := command.Output()
+	output, err := command.Output()
 	must.Succeed(t, err)
 	answers := make([]answer, 0, len(texts))
-	lines := bufio.NewScanner(strings.NewReader(string(said)))
+	lines := bufio.NewScanner(strings.NewReader(string(output)))
 	for lines.Scan() {
 		var a answer
 		must.Succeed(t, json.Unmarshal(lines.Bytes(), &a))
@@ -239,17 +239,17 @@ func text(random *rand.Rand) string {
 			b.WriteByte(' ')
 		}
 	}
-	switch made := b.String(); random.IntN(8) {
+	switch text := b.String(); random.IntN(8) {
 	case 0:
-		return norm.NFD.String(made)
+		return norm.NFD.String(text)
 	case 1:
-		return norm.NFC.String(made)
+		return norm.NFC.String(text)
 	case 2:
-		return strings.ReplaceAll(made, "\n", "\r\n")
+		return strings.ReplaceAll(text, "\n", "\r\n")
 	case 3:
-		return made + "\n" // a YAML block scalar ends like this
+		return text + "\n" // a YAML block scalar ends like this
 	default:
-		return made
+		return text
 	}
 }
 
@@ -283,7 +283,7 @@ func rows(t *testing.T) map[string]string {
 // TestPage compares the page's tables with the platforms' capabilities: text at the documented limit is accepted, and a
 // longer one is rejected.
 func TestPage(t *testing.T) {
-	said := rows(t)
+	numbers := rows(t)
 	limits := declared()
 	caption := func(platform v1alpha1.Platform, one string) func(n int) bool {
 		l := limits[platform]
@@ -313,22 +313,22 @@ func TestPage(t *testing.T) {
 		"Bluesky: size":                {"a family of four has 25 bytes", caption(v1alpha1.PlatformBluesky, "\U0001F468\u200D\U0001F469\u200D\U0001F467\u200D\U0001F466"), 25},
 		"Mastodon: text, with warning": {"a flag is one grapheme", caption(v1alpha1.PlatformMastodon, "\U0001F1E9\U0001F1EA"), 1},
 	} {
-		most, err := strconv.Atoi(strings.ReplaceAll(said[row], ",", ""))
+		most, err := strconv.Atoi(strings.ReplaceAll(numbers[row], ",", ""))
 		if err != nil {
-			t.Errorf("%s: the page has no number: %q", row, said[row])
+			t.Errorf("%s: the page has no number: %q", row, numbers[row])
 			continue
 		}
 		if n := most / tc.of; !tc.takes(n) || tc.takes(n+1) {
 			t.Errorf("%s: the page has %d (%s), but the platform accepts %d pieces: %t, and one more: %t", row, most, tc.reason, n, tc.takes(n), tc.takes(n+1))
 		}
-		delete(said, row)
+		delete(numbers, row)
 	}
 	for _, unlimited := range []string{"Facebook: text", "Mastodon: addresses", "Mastodon: mentions"} {
-		delete(said, unlimited)
+		delete(numbers, unlimited)
 	}
-	for row := range said {
-		if said[row] != "at most" && said[row] != "---" {
-			t.Errorf("no test covers the page's row: %s, %s", row, said[row])
+	for row := range numbers {
+		if numbers[row] != "at most" && numbers[row] != "---" {
+			t.Errorf("no test covers the page's row: %s, %s", row, numbers[row])
 		}
 	}
 }

@@ -73,22 +73,22 @@ type team struct {
 func newTeam(ctx context.Context, change ...func(*v1alpha1.Team)) *team {
 	GinkgoHelper()
 	t := &team{name: fmt.Sprintf("team-%d", serial.Add(1))}
-	made := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.name}, Spec: v1alpha1.TeamSpec{
+	created := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.name}, Spec: v1alpha1.TeamSpec{
 		Namespace: t.name, Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanStarter, State: v1alpha1.SubscriptionActive},
 	}}
 	for _, edit := range change {
-		edit(made)
+		edit(created)
 	}
 	t.account = suite.Must(platform.Account(ctx, "x", fmt.Sprintf("19%08d", serial.Add(1)), nil))
-	t.make(ctx, made)
+	t.make(ctx, created)
 	return t
 }
 
 // make creates the team in its namespace, and connects the account.
-func (t *team) make(ctx context.Context, made *v1alpha1.Team) {
+func (t *team) make(ctx context.Context, created *v1alpha1.Team) {
 	GinkgoHelper()
-	Expect(admin.Create(ctx, made)).To(Succeed())
-	t.ready(ctx, made, &made.Status.Conditions)
+	Expect(admin.Create(ctx, created)).To(Succeed())
+	t.ready(ctx, created, &created.Status.Conditions)
 	conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: "x"}}
 	Expect(cluster.CreateConnection(ctx, admin, conn, v1alpha1.PlatformX, cluster.Account{
 		ID: t.account.ID, AccessToken: t.account.AccessToken, RefreshToken: t.account.RefreshToken,

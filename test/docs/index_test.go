@@ -170,10 +170,10 @@ func TestOddFiles(t *testing.T) {
 	page, err := os.ReadFile(file)
 	must.Succeed(t, err)
 	const begin, end = "<!-- odd files -->\n", "<!-- end of odd files -->\n"
-	before, rest, begun := strings.Cut(string(page), begin)
+	before, rest, started := strings.Cut(string(page), begin)
 	table, after, ended := strings.Cut(rest, end)
 	switch want := oddfiles.Table(); {
-	case !begun || !ended:
+	case !started || !ended:
 		t.Fatalf("docs/odd-files.md has no part between %q and %q", begin, end)
 	case *update:
 		must.Succeed(t, os.WriteFile(file, []byte(before+begin+want+end+after), 0o600))

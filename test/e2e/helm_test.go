@@ -39,9 +39,9 @@ func values(version string) []string {
 
 func install(ctx context.Context, chart, version string, more ...string) {
 	GinkgoHelper()
-	begun := time.Now()
+	started := time.Now()
 	helm(ctx, slices.Concat([]string{"install", release, chart}, values(version), more)...)
-	sayf("installed %s in %s", version, time.Since(begun).Round(100*time.Millisecond))
+	sayf("installed %s in %s", version, time.Since(started).Round(100*time.Millisecond))
 }
 
 // keep annotates the simulated platforms and the store, so that Helm keeps them on uninstall.

@@ -158,11 +158,11 @@ func inPages(ctx context.Context) {
 	}
 	var post string
 	Eventually(func(g Gomega) {
-		made := v.send(ctx, teamPages+"posts/new", form)
-		g.Expect(made.status).To(Equal(http.StatusOK), made.body)
-		g.Expect(made.from.Path).To(MatchRegexp("/posts/[^/]+$"), made.body)
-		g.Expect(path.Base(made.from.Path)).NotTo(Equal("new"), made.body)
-		post = made.from.Scheme + "://" + made.from.Host + made.from.Path
+		page := v.send(ctx, teamPages+"posts/new", form)
+		g.Expect(page.status).To(Equal(http.StatusOK), page.body)
+		g.Expect(page.from.Path).To(MatchRegexp("/posts/[^/]+$"), page.body)
+		g.Expect(path.Base(page.from.Path)).NotTo(Equal("new"), page.body)
+		post = page.from.Scheme + "://" + page.from.Host + page.from.Path
 	}).WithContext(ctx).Should(Succeed(), "the account must be probed before posting")
 	Eventually(func() string { return v.open(ctx, post).body }).WithContext(ctx).
 		Should(ContainSubstring(sandboxSite+"/x/"), "the page links to the published post")

@@ -37,7 +37,7 @@ type work struct {
 // newWork creates the posts and waits until the manager has done everything that it can for now.
 func newWork(ctx context.Context, namespace, name string) *work {
 	GinkgoHelper()
-	made := func(kind string, change func(*v1alpha1.Post), on ...v1alpha1.Platform) *v1alpha1.Post {
+	create := func(kind string, change func(*v1alpha1.Post), on ...v1alpha1.Platform) *v1alpha1.Post {
 		post := postTo(name+"-"+kind, v1alpha1.CategoryText, on...)
 		post.Namespace = namespace
 		change(post)
@@ -49,9 +49,9 @@ func newWork(ctx context.Context, namespace, name string) *work {
 	if namespace == outlet {
 		w.team.Name = outlet
 	}
-	w.scheduled = made("scheduled", func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) }, v1alpha1.PlatformX)
-	w.draft = made("draft", func(p *v1alpha1.Post) { p.Spec.Draft = true }, v1alpha1.PlatformX)
-	w.published = made("published", nothing, v1alpha1.PlatformX, v1alpha1.PlatformThreads)
+	w.scheduled = create("scheduled", func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(time.Hour)) }, v1alpha1.PlatformX)
+	w.draft = create("draft", func(p *v1alpha1.Post) { p.Spec.Draft = true }, v1alpha1.PlatformX)
+	w.published = create("published", nothing, v1alpha1.PlatformX, v1alpha1.PlatformThreads)
 	Eventually(online(ctx, w.published)).WithContext(ctx).Should(BeTrue())
 	w.file = &v1alpha1.Media{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-file"}, Spec: v1alpha1.MediaSpec{
 		FileName: "a.png", MimeType: v1alpha1.MimePNG, SizeBytes: 10,
@@ -59,7 +59,7 @@ func newWork(ctx context.Context, namespace, name string) *work {
 	Expect(k8s.Create(ctx, w.file)).To(Succeed())
 
 	w.fault(ctx, v1alpha1.PlatformThreads, "create", "rate_limit", oftenEnough)
-	w.half = made("half", nothing, v1alpha1.PlatformX, v1alpha1.PlatformThreads)
+	w.half = create("half", nothing, v1alpha1.PlatformX, v1alpha1.PlatformThreads)
 	Eventually(func(g Gomega) {
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(w.half), w.half)).To(Succeed())
 		g.Expect(w.half.Status.Targets).To(HaveLen(2))
@@ -67,7 +67,7 @@ func newWork(ctx context.Context, namespace, name string) *work {
 	}).WithContext(ctx).Should(Succeed())
 	w.fault(ctx, v1alpha1.PlatformX, "publish", "drop_after", 1)
 	w.fault(ctx, v1alpha1.PlatformX, "list", "status", oftenEnough)
-	w.doubtful = made("doubtful", nothing, v1alpha1.PlatformX)
+	w.doubtful = create("doubtful", nothing, v1alpha1.PlatformX)
 	Eventually(func(g Gomega) {
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(w.doubtful), w.doubtful)).To(Succeed())
 		g.Expect(w.doubtful.Status.Targets).To(HaveLen(1))

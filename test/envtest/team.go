@@ -19,8 +19,8 @@ import (
 
 // Team creates a namespace, and a Team of the same name that owns it, for suites without the team controller.
 func (e *Environment) Team(ctx context.Context, namespace string) error {
-	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{v1alpha1.TeamLabel: namespace}}}
-	if err := e.Client.Create(ctx, made); err != nil {
+	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{v1alpha1.TeamLabel: namespace}}}
+	if err := e.Client.Create(ctx, created); err != nil {
 		return fmt.Errorf("cannot make the namespace of a team: %w", err)
 	}
 	return Own(ctx, e.Client, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: namespace}, Spec: v1alpha1.TeamSpec{Namespace: namespace}})

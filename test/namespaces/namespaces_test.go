@@ -166,11 +166,11 @@ func connect(ctx context.Context, namespace string) {
 // key creates an API key and returns its token.
 func key(ctx context.Context, namespace string) string {
 	GinkgoHelper()
-	made := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ci"}}
-	Expect(admin.Create(ctx, made)).To(Succeed())
-	ready(ctx, made, &made.Status.Conditions)
+	created := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ci"}}
+	Expect(admin.Create(ctx, created)).To(Succeed())
+	ready(ctx, created, &created.Status.Conditions)
 	var secret corev1.Secret
-	name := made.Status.Token(v1alpha1.DefaultTokenName).SecretRef.Name
+	name := created.Status.Token(v1alpha1.DefaultTokenName).SecretRef.Name
 	Expect(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)).To(Succeed())
 	return string(secret.Data[v1alpha1.APIKeyTokenKey])
 }

@@ -57,12 +57,12 @@ func (o *trial) streams(ctx context.Context, film []byte) (string, error) {
 }
 
 func run(command *exec.Cmd) (string, error) {
-	var out, said bytes.Buffer
-	command.Stdout, command.Stderr = &out, &said
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
 	if err := command.Run(); err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", command, err, said.String())
+		return "", fmt.Errorf("%s: %w\n%s", command, err, stderr.String())
 	}
-	return out.String(), nil
+	return stdout.String(), nil
 }
 
 // decode returns the pixels that an image stores, decoded by ffmpeg if it is installed and otherwise by Go.

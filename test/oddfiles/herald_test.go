@@ -141,9 +141,9 @@ func (h *herald) create(ctx context.Context, row *oddfiles.Row, media string, to
 		targets = append(targets, target)
 	}
 	post["targets"] = targets
-	var made delivery
-	err := h.call(ctx, http.MethodPost, "/posts", post, &made)
-	return made, err
+	var created delivery
+	err := h.call(ctx, http.MethodPost, "/posts", post, &created)
+	return created, err
 }
 
 // delivered waits until a post is published or failed on all platforms.

@@ -110,8 +110,8 @@ func (k *Kit) run(ending string, input []byte, args []string) ([]byte, error) {
 		}
 		all = append(all, arg)
 	}
-	if said, err := exec.Command(k.ffmpeg, append(all, out)...).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("ffmpeg %q: %w\n%s", args, err, said)
+	if output, err := exec.Command(k.ffmpeg, append(all, out)...).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("ffmpeg %q: %w\n%s", args, err, output)
 	}
 	data, err := os.ReadFile(out)
 	return data, errors.Join(err, os.RemoveAll(folder))

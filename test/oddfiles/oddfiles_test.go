@@ -86,7 +86,7 @@ func (o *trial) run(t *testing.T) {
 	}
 	must.Succeed(t, err)
 	_, drafted := o.create(t, true)
-	made, refused := o.create(t, false)
+	created, refused := o.create(t, false)
 	var to []oddfiles.Platform
 	for _, p := range o.row.Platforms() {
 		if drafted[p] != refused[p] {
@@ -100,12 +100,12 @@ func (o *trial) run(t *testing.T) {
 			to = append(to, p)
 		}
 	}
-	if made.ID == "" {
+	if created.ID == "" {
 		return
 	}
-	made, err = o.api.delivered(t.Context(), made.ID)
+	created, err = o.api.delivered(t.Context(), created.ID)
 	must.Succeed(t, err)
-	for _, p := range made.Platforms {
+	for _, p := range created.Platforms {
 		if p.Status != "posted" {
 			t.Errorf("%s: %s: %s", p.Platform, p.Status, p.Error)
 			to = slices.DeleteFunc(to, func(other oddfiles.Platform) bool { return other == p.Platform })
@@ -124,9 +124,9 @@ func (o *trial) create(t *testing.T, draft bool) (made delivery, refused map[odd
 	refused = map[oddfiles.Platform]string{}
 	to := o.row.Platforms()
 	for len(to) > 0 {
-		made, err := o.api.create(t.Context(), o.row, o.media, to, draft)
+		created, err := o.api.create(t.Context(), o.row, o.media, to, draft)
 		if err == nil {
-			return made, refused
+			return created, refused
 		}
 		answer := new(refusal)
 		if !errors.As(err, &answer) || answer.status != http.StatusBadRequest {

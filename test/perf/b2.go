@@ -228,8 +228,8 @@ func (b *b2) herald(ctx context.Context, round int) (float64, map[string]float64
 // schedule creates a round's posts and returns their due time. By then all of them are accepted.
 func (b *b2) schedule(ctx context.Context, round int) (time.Time, error) {
 	for try := range leadTries {
-		begun := time.Now()
-		due := begun.Add(b.until).Truncate(time.Second)
+		started := time.Now()
+		due := started.Add(b.until).Truncate(time.Second)
 		posts := b.roundPosts(due, fmt.Sprintf("herald-%d-%d", round, try))
 		err := inParallel(ctx, posts, func(ctx context.Context, post *v1alpha1.Post) error { return b.stack.Kubernetes.Create(ctx, post) })
 		if err != nil {
@@ -240,7 +240,7 @@ func (b *b2) schedule(ctx context.Context, round int) (time.Time, error) {
 			return due, err
 		}
 		if accepted {
-			b.until = 2*time.Since(begun) + leadMargin
+			b.until = 2*time.Since(started) + leadMargin
 			return due, nil
 		}
 		b.until *= 2

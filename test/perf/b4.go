@@ -152,14 +152,14 @@ func (b *b4) bareFloor(ctx context.Context, l *listing) error {
 // serve starts only the apiserver, requests every kind of page, and returns its resident memory after that, in bytes.
 // It stores the latencies in l unless l is nil.
 func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listing) (resident float64, err error) {
-	begun := time.Now()
+	started := time.Now()
 	apiserver, err := b.stack.StartAPIServer(ctx)
 	defer func() { err = errors.Join(err, b.stack.StopHerald()) }()
 	if err != nil {
 		return 0, err
 	}
 	if l != nil {
-		l.Start = measure.Rounded(time.Since(begun).Seconds(), 2)
+		l.Start = measure.Rounded(time.Since(started).Seconds(), 2)
 		b.sayf("  B4: the apiserver serves %.1f s after its start", l.Start)
 		profiled := b.profile(ctx, fmt.Sprintf("B4-of-%d", len(teams)))
 		defer func() { err = errors.Join(err, profiled()) }()

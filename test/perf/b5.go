@@ -115,7 +115,7 @@ func (b *b5) idle(ctx context.Context) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	for begun := time.Now(); time.Since(begun) < time.Duration(float64(idleWindow)*min(b.scale, 1)); {
+	for started := time.Now(); time.Since(started) < time.Duration(float64(idleWindow)*min(b.scale, 1)); {
 		if err := waitUntil(ctx, time.Now().Add(idleEvery)); err != nil {
 			return nil, err
 		}
@@ -138,8 +138,8 @@ func (b *b5) rest(ctx context.Context) (map[string]float64, error) {
 			return nil, err
 		}
 		least, _ := stack.Memory(p.PID())
-		begun := time.Now()
-		for since := begun; time.Since(since) < settled && time.Since(begun) < settleLimit; {
+		started := time.Now()
+		for since := started; time.Since(since) < settled && time.Since(started) < settleLimit; {
 			if err := waitUntil(ctx, time.Now().Add(pollEvery)); err != nil {
 				return nil, err
 			}
@@ -197,7 +197,7 @@ func (b *b5) publish(ctx context.Context, f film) (sent, done float64, err error
 	if sent, err = put(ctx, address.Data.URL, v1alpha1.MimeMP4, f.read(), f.size()); err != nil {
 		return sent, 0, err
 	}
-	begun := time.Now()
+	started := time.Now()
 	err = call(ctx, http.MethodPost, b.stack.APIURL("/posts"), token, map[string]any{
 		"category": v1alpha1.CategoryVideo, "media_id": address.Data.ID,
 		"targets": []map[string]string{{"connection_id": b.connection.Name, "caption": "A film", "youtube_title": "A film"}},
@@ -208,7 +208,7 @@ func (b *b5) publish(ctx context.Context, f film) (sent, done float64, err error
 	if _, err := b.awaitNone(ctx, notFinished); err != nil {
 		return sent, 0, err
 	}
-	done = secondsSince(begun)
+	done = secondsSince(started)
 	if left, err := b.first(ctx, notPosted); err != nil || left != "" {
 		return sent, done, errors.Join(err, b.whyNot(ctx))
 	}

@@ -111,9 +111,9 @@ func (b *b6) storeFinished(ctx context.Context, posts int) error {
 	if err != nil {
 		return err
 	}
-	begun := time.Now()
+	started := time.Now()
 	b.finished, err = b.stack.StorePosts(ctx, posts, func(i int) *v1alpha1.Post {
-		return b.finishedPost(i, begun.Add(-finishedOver/time.Duration(b.b6Posts)*time.Duration(i)-time.Hour))
+		return b.finishedPost(i, started.Add(-finishedOver/time.Duration(b.b6Posts)*time.Duration(i)-time.Hour))
 	})
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (b *b6) restart(ctx context.Context, due int) (first, last float64, err err
 	if err != nil {
 		return 0, 0, err
 	}
-	begun := time.Now()
+	started := time.Now()
 	b.stack.StartManager()
 	if _, err = b.awaitNone(ctx, notFinished); err != nil {
 		return 0, 0, err
@@ -179,7 +179,7 @@ func (b *b6) restart(ctx context.Context, due int) (first, last float64, err err
 	if err != nil {
 		return 0, 0, err
 	}
-	first, last = shown[0].CreatedAt.Sub(begun).Seconds(), shown[len(shown)-1].CreatedAt.Sub(begun).Seconds()
+	first, last = shown[0].CreatedAt.Sub(started).Seconds(), shown[len(shown)-1].CreatedAt.Sub(started).Seconds()
 	b.sayf("  B6: of %d due posts the first was published %.2f s after the manager's start, the last after %.2f s", due, first, last)
 	return measure.Rounded(first, 2), measure.Rounded(last, 2), errors.Join(b.stack.StopHerald(), posts.Remove(ctx), b.forgetShown(ctx))
 }

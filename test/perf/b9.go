@@ -125,7 +125,7 @@ func (b *b9) measure(ctx context.Context, body []byte, before, honest float64) (
 
 // one returns the cost of a single body: MiB allocated, and milliseconds of CPU time.
 func (b *b9) one(ctx context.Context, body []byte) (mib, cpu float64, err error) {
-	begun, err := b.allocated(ctx)
+	first, err := b.allocated(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -136,8 +136,8 @@ func (b *b9) one(ctx context.Context, body []byte) (mib, cpu float64, err error)
 		}
 	}
 	cpu = (stack.CPU(b.pid) - used).Seconds() * 1000 / oneByOne
-	ended, err := b.allocated(ctx)
-	return measure.Rounded(float64(ended-begun)/oneByOne/(1<<20), 1), measure.Rounded(cpu, 1), err
+	last, err := b.allocated(ctx)
+	return measure.Rounded(float64(last-first)/oneByOne/(1<<20), 1), measure.Rounded(cpu, 1), err
 }
 
 // send sends a body with the key of one of the teams. The API must reject it.

@@ -35,9 +35,9 @@ func (s *session) apply(ctx context.Context, namespace, name string, mime v1alph
 	if sent, err = put(ctx, media.Status.UploadURL, mime, content, size); err != nil {
 		return sent, 0, err
 	}
-	begun := time.Now()
+	started := time.Now()
 	err = s.awaitMedia(ctx, media, func() bool { return media.Status.Phase != v1alpha1.MediaPending })
-	verified = secondsSince(begun)
+	verified = secondsSince(started)
 	if err == nil && media.Status.Phase != v1alpha1.MediaUploaded {
 		err = fmt.Errorf("the manager says of the file: %+v", media.Status)
 	}
@@ -78,7 +78,7 @@ func call(ctx context.Context, method, url, key string, in, out any) error {
 
 // put uploads a file and returns how long that took, in seconds.
 func put(ctx context.Context, url string, mime v1alpha1.MimeType, content io.Reader, size int64) (float64, error) {
-	begun := time.Now()
+	started := time.Now()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, url, content)
 	if err != nil {
 		return 0, err
@@ -86,7 +86,7 @@ func put(ctx context.Context, url string, mime v1alpha1.MimeType, content io.Rea
 	request.ContentLength = size
 	request.Header.Set("Content-Type", string(mime))
 	_, err = send(http.DefaultClient, request)
-	return secondsSince(begun), err
+	return secondsSince(started), err
 }
 
 // get returns the body of a page.

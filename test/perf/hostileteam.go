@@ -233,16 +233,16 @@ func (e *enemy) address(ctx context.Context, nth int) (int, error) {
 // conversion.
 func (e *enemy) picture(ctx context.Context, nth int) (int, error) {
 	file := mediatest.Scans(5600, 5600, 60+nth%60)
-	var made uploadOf
+	var created uploadOf
 	body := fmt.Sprintf(`{"name":"p-%d.jpg","mime_type":"image/jpeg","size_bytes":%d}`, nth, len(file))
-	status, err := e.send(ctx, http.MethodPost, e.stack.APIURL("/media/upload-url"), e.team.Token, []byte(body), &made)
+	status, err := e.send(ctx, http.MethodPost, e.stack.APIURL("/media/upload-url"), e.team.Token, []byte(body), &created)
 	if err != nil || status >= http.StatusMultipleChoices {
 		return status, err
 	}
-	if _, err := put(ctx, made.Data.UploadURL, v1alpha1.MimeJPEG, bytes.NewReader(file), int64(len(file))); err != nil {
+	if _, err := put(ctx, created.Data.UploadURL, v1alpha1.MimeJPEG, bytes.NewReader(file), int64(len(file))); err != nil {
 		return 0, err
 	}
-	post := fmt.Sprintf(`{"category":"image","media_ids":[%q],"targets":[{"connection_id":%q,"caption":"p"}]}`, made.Data.MediaID, e.threads[nth%len(e.threads)].Name)
+	post := fmt.Sprintf(`{"category":"image","media_ids":[%q],"targets":[{"connection_id":%q,"caption":"p"}]}`, created.Data.MediaID, e.threads[nth%len(e.threads)].Name)
 	return e.send(ctx, http.MethodPost, e.stack.APIURL("/posts"), e.team.Token, []byte(post), nil)
 }
 

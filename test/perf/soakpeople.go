@@ -182,13 +182,13 @@ func (p *people) postAsAgent(ctx context.Context, nth int) error {
 		"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": "create_post", "arguments": body},
 	})
 	if err == nil {
-		var said struct {
+		var result struct {
 			Result struct {
 				IsError bool `json:"isError"`
 			} `json:"result"`
 			Error any `json:"error"`
 		}
-		if err = json.Unmarshal(answer, &said); err == nil && (said.Result.IsError || said.Error != nil) {
+		if err = json.Unmarshal(answer, &result); err == nil && (result.Result.IsError || result.Error != nil) {
 			err = fmt.Errorf("create_post answers %s", answer)
 		}
 	}
@@ -214,8 +214,8 @@ func (p *people) apply(ctx context.Context, nth int) error {
 	return p.untilAnswered(ctx, text, at, func() error {
 		command := exec.CommandContext(ctx, p.kubectl, "--kubeconfig", p.kubeconfig, "apply", "--server-side", "-f", "-")
 		command.Stdin = bytes.NewReader(manifest)
-		if said, err := command.CombinedOutput(); err != nil {
-			return fmt.Errorf("kubectl apply: %w: %s", err, said)
+		if output, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("kubectl apply: %w: %s", err, output)
 		}
 		return nil
 	})
@@ -234,15 +234,15 @@ func (p *people) upload(ctx context.Context, nth int) error {
 	if err != nil {
 		return err
 	}
-	var made uploadOf
-	if err := json.Unmarshal(answer, &made); err != nil {
+	var created uploadOf
+	if err := json.Unmarshal(answer, &created); err != nil {
 		return err
 	}
-	if _, err := put(ctx, made.Data.UploadURL, v1alpha1.MimeJPEG, bytes.NewReader(file), int64(len(file))); err != nil {
+	if _, err := put(ctx, created.Data.UploadURL, v1alpha1.MimeJPEG, bytes.NewReader(file), int64(len(file))); err != nil {
 		return err
 	}
 	text, at, body := p.schedule("upload", nth, team, len(team.Connections)/2+nth%(len(team.Connections)/2))
-	body["category"], body["media_ids"] = v1alpha1.CategoryImage, []string{made.Data.MediaID}
+	body["category"], body["media_ids"] = v1alpha1.CategoryImage, []string{created.Data.MediaID}
 	return p.untilAnswered(ctx, text, at, func() error { return p.create(ctx, team, text, body) })
 }
 

@@ -47,10 +47,10 @@ func at(namespace, name string) metav1.ObjectMeta {
 // connect creates an account on X and a connection to it in the namespace.
 func connect(ctx context.Context, namespace, account string) *v1alpha1.Connection {
 	GinkgoHelper()
-	made := suite.Must(sandbox.Account(ctx, "x", account, nil))
+	created := suite.Must(sandbox.Account(ctx, "x", account, nil))
 	connection := &v1alpha1.Connection{ObjectMeta: at(namespace, "x")}
 	Expect(cluster.CreateConnection(ctx, admin, connection, v1alpha1.PlatformX, cluster.Account{
-		ID: made.ID, AccessToken: made.AccessToken, RefreshToken: made.RefreshToken, Scopes: made.Scopes,
+		ID: created.ID, AccessToken: created.AccessToken, RefreshToken: created.RefreshToken, Scopes: created.Scopes,
 	})).To(Succeed())
 	return connection
 }
@@ -65,11 +65,11 @@ func post(namespace, name, caption string) *v1alpha1.Post {
 // token gives a key in the namespace a token, without a manager.
 func token(ctx context.Context, namespace string) string {
 	GinkgoHelper()
-	made := apitoken.New(namespace, "ci")
+	secret := apitoken.New(namespace, "ci")
 	key := &v1alpha1.APIKey{ObjectMeta: at(namespace, "ci")}
-	key.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "token", SHA256: apitoken.Hash(namespace, "ci", made)}}
+	key.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "token", SHA256: apitoken.Hash(namespace, "ci", secret)}}
 	Expect(admin.Create(ctx, key)).To(Succeed())
-	return made
+	return secret
 }
 
 // call sends a request to the API and returns the status and the body.

@@ -192,16 +192,16 @@ spec:
 func kubectl(ctx context.Context, kubeconfig, input string, args ...string) (string, error) {
 	program := exec.CommandContext(ctx, filepath.Join(envtest.Root(), "bin", "kubectl"), append([]string{"--kubeconfig", kubeconfig}, args...)...)
 	program.Stdin = strings.NewReader(input)
-	said, err := program.CombinedOutput()
-	return string(said), err
+	output, err := program.CombinedOutput()
+	return string(output), err
 }
 
 // kubectlDoes runs kubectl and expects it to succeed.
 func kubectlDoes(ctx context.Context, kubeconfig, input string, args ...string) string {
 	GinkgoHelper()
-	said, err := kubectl(ctx, kubeconfig, input, args...)
-	Expect(err).NotTo(HaveOccurred(), "kubectl %v: %s", args, said)
-	return said
+	output, err := kubectl(ctx, kubeconfig, input, args...)
+	Expect(err).NotTo(HaveOccurred(), "kubectl %v: %s", args, output)
+	return output
 }
 
 var _ = Describe("A published post recreated by a tool", func() {

@@ -179,13 +179,13 @@ var _ = DescribeTable("the total text size of a Post", creates,
 	Entry("one more in a card", with(asTree, cards(longCards(262_145)...)), "take more than 256 KiB; shorten them"),
 )
 
-func longCards(characters int) (made []v1alpha1.TreeCard) {
+func longCards(characters int) (list []v1alpha1.TreeCard) {
 	for characters > 0 {
 		n := min(characters, 65_536)
-		made = append(made, v1alpha1.TreeCard{Caption: strings.Repeat("a", n)})
+		list = append(list, v1alpha1.TreeCard{Caption: strings.Repeat("a", n)})
 		characters -= n
 	}
-	return made
+	return list
 }
 
 var _ = Describe("A Post stored by an earlier version, above the current size limit", Serial, func() {

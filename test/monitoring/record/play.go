@@ -65,10 +65,10 @@ func (s *stage) play(ctx context.Context) error {
 		return err
 	}
 	fmt.Println("recording for", length)
-	begun, ticker := time.Now(), time.NewTicker(250*time.Millisecond)
+	started, ticker := time.Now(), time.NewTicker(250*time.Millisecond)
 	defer ticker.Stop()
 	events := p.events()
-	for now := time.Duration(0); now < length; now = time.Since(begun) {
+	for now := time.Duration(0); now < length; now = time.Since(started) {
 		for i := range events {
 			e := &events[i]
 			if e.what == nil || now < e.at {

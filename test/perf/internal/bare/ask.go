@@ -120,7 +120,7 @@ func (a *ask) requestOne(_ context.Context, worker int) error {
 	conn := a.conns[worker]
 	which := conn.next
 	conn.next = (conn.next + a.config.InFlight) % len(a.wires)
-	begun := time.Now()
+	started := time.Now()
 	if _, err := conn.Write(a.wires[which]); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (a *ask) requestOne(_ context.Context, worker int) error {
 	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		return err
 	}
-	conn.took = append(conn.took, float64(time.Since(begun).Microseconds())/1000)
+	conn.took = append(conn.took, float64(time.Since(started).Microseconds())/1000)
 	return nil
 }
 

@@ -175,11 +175,11 @@ func postsClient(kubeconfig string) (rest.Interface, error) {
 
 // each calls work count times, in inFlight workers, and passes the worker's number. It stops at the first error.
 func each(ctx context.Context, inFlight, count int, work func(ctx context.Context, worker int) error) error {
-	var begun atomic.Int64
+	var started atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	for worker := range inFlight {
 		group.Go(func() error {
-			for begun.Add(1) <= int64(count) && ctx.Err() == nil {
+			for started.Add(1) <= int64(count) && ctx.Err() == nil {
 				if err := work(ctx, worker); err != nil {
 					return err
 				}

@@ -78,12 +78,12 @@ func (d *deliver) warm(ctx context.Context) error {
 // prepare makes a post's preparing calls, concurrently for all targets.
 func (d *deliver) prepare(ctx context.Context, number int) error {
 	post := &d.posts[number]
-	made := make([]string, len(post.Spec.Targets))
+	prepared := make([]string, len(post.Spec.Targets))
 	err := d.perTarget(ctx, post, func(ctx context.Context, i int, p platform) (err error) {
-		made[i], err = p.prepare(ctx, &post.Spec.Targets[i], d.files(post))
+		prepared[i], err = p.prepare(ctx, &post.Spec.Targets[i], d.files(post))
 		return err
 	})
-	d.prepared[number] = made
+	d.prepared[number] = prepared
 	return err
 }
 

@@ -46,9 +46,9 @@ func (p platform) prepare(ctx context.Context, target *v1alpha1.PostTarget, file
 }
 
 // publish makes a target's visible call and returns the platform's id.
-func (p platform) publish(ctx context.Context, target *v1alpha1.PostTarget, made string) (string, error) {
+func (p platform) publish(ctx context.Context, target *v1alpha1.PostTarget, prepared string) (string, error) {
 	if p.Platform == v1alpha1.PlatformThreads {
-		id, err := p.postForm(ctx, "/threads_publish", url.Values{"creation_id": {made}})
+		id, err := p.postForm(ctx, "/threads_publish", url.Values{"creation_id": {prepared}})
 		if err != nil {
 			return "", err
 		}
@@ -57,8 +57,8 @@ func (p platform) publish(ctx context.Context, target *v1alpha1.PostTarget, made
 		return id, err
 	}
 	tweet := map[string]any{"text": target.Caption}
-	if made != "" {
-		tweet["media"] = map[string][]string{"media_ids": strings.Split(made, ",")}
+	if prepared != "" {
+		tweet["media"] = map[string][]string{"media_ids": strings.Split(prepared, ",")}
 	}
 	body, err := json.Marshal(tweet)
 	if err != nil {

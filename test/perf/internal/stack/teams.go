@@ -46,25 +46,25 @@ type Connection struct {
 
 // MakeTeams creates teams with one API key each and no accounts. Herald must be running.
 func (s *Stack) MakeTeams(ctx context.Context, name string, teams int) ([]Team, error) {
-	made := make([]Team, teams)
+	created := make([]Team, teams)
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
-	for i := range made {
-		made[i] = Team{Namespace: fmt.Sprintf("%s-%d", name, i+1)}
+	for i := range created {
+		created[i] = Team{Namespace: fmt.Sprintf("%s-%d", name, i+1)}
 		group.Go(func() error {
-			team := unlimited(made[i].Namespace)
+			team := unlimited(created[i].Namespace)
 			team.Spec.Budget = cluster.LargeBudget()
-			return s.makeTeam(inner, &made[i], team)
+			return s.makeTeam(inner, &created[i], team)
 		})
 	}
-	return made, group.Wait()
+	return created, group.Wait()
 }
 
 // MakeTeamWithin creates a team with the budget of its plan, and returns the budget.
 func (s *Stack) MakeTeamWithin(ctx context.Context, name string) (Team, plan.Budget, error) {
-	made, team := Team{Namespace: name}, unlimited(name)
-	err := s.makeTeam(ctx, &made, team)
-	return made, plan.BudgetOf(team), err
+	created, team := Team{Namespace: name}, unlimited(name)
+	err := s.makeTeam(ctx, &created, team)
+	return created, plan.BudgetOf(team), err
 }
 
 // unlimited returns a team whose plan has no limits.
@@ -99,16 +99,16 @@ func (s *Stack) makeTeam(ctx context.Context, t *Team, team *v1alpha1.Team) erro
 // Connect connects count new accounts on a sandbox platform to a team, numbered from first, and returns when the
 // manager has probed all of them. Herald must be running.
 func (s *Stack) Connect(ctx context.Context, platform v1alpha1.Platform, namespace string, first, count int) ([]Connection, error) {
-	made := make([]Connection, count)
+	created := make([]Connection, count)
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
-	for i := range made {
+	for i := range created {
 		group.Go(func() (err error) {
-			made[i], err = s.connect(inner, platform, namespace, strconv.Itoa(first+i))
+			created[i], err = s.connect(inner, platform, namespace, strconv.Itoa(first+i))
 			return err
 		})
 	}
-	return made, group.Wait()
+	return created, group.Wait()
 }
 
 func (s *Stack) connect(ctx context.Context, platform v1alpha1.Platform, namespace, id string) (Connection, error) {
