@@ -218,7 +218,7 @@ func TestLongRequests(t *testing.T) {
 		"no key":                    {"a long path", http.MethodGet, rest.Prefix + "/" + strings.Repeat("%01", 5000), ""},
 		"a long query":              {"the log omits the query", http.MethodGet, rest.Prefix + "/posts?page=" + strings.Repeat("9x", 5000), "good"},
 		"a bad query":               {"the query cannot be parsed", http.MethodGet, rest.Prefix + "/posts?page=%zz" + strings.Repeat("9x", 5000), "good"},
-		"a platform":                {"an unknown one", http.MethodGet, rest.Prefix + "/posts?platform=" + strings.Repeat("9x", 5000), "good"},
+		"a platform":                {"an unknown platform", http.MethodGet, rest.Prefix + "/posts?platform=" + strings.Repeat("9x", 5000), "good"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -113,7 +113,7 @@ var _ = Describe("API keys", func() {
 		Eventually(works).Should(Equal(401))
 		Consistently(works, 500*time.Millisecond).Should(Equal(401), "a copied hash is rejected")
 
-		By("applying the key again, as a restore does")
+		By("applying the key again, like a restore")
 		again := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: t.key.Name}, Spec: t.key.Spec}
 		Expect(admin.Create(ctx, again)).To(Succeed())
 		Eventually(works).Should(Equal(200))
@@ -146,7 +146,7 @@ var _ = Describe("writes of the apiserver", func() {
 })
 
 var _ = Describe("listing connections", func() {
-	It("lists the team's active ones", func(ctx context.Context) {
+	It("lists the team's active accounts", func(ctx context.Context) {
 		t := newTeam(ctx)
 		other := newTeam(ctx)
 		other.connect(ctx, "theirs", v1alpha1.PlatformX)
@@ -239,7 +239,7 @@ var _ = Describe("listing posts", func() {
 		}
 	})
 
-	It("shows what was applied to Kubernetes", func(ctx context.Context) {
+	It("shows posts that were applied to Kubernetes", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		Eventually(func() []string { return as[listBody](t.call(ctx, "GET", "/connections", "")).ids() }).Should(HaveLen(1))

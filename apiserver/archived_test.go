@@ -206,7 +206,7 @@ var _ = Describe("posts that left the cluster", func() {
 		Expect(again.status).To(Equal(http.StatusCreated), again.body)
 		Expect(as[postBody](again).Data.ID).To(Equal(first))
 		Expect(again.header.Get("Idempotency-Replayed")).To(Equal("true"))
-		Expect(admin.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: first}, &v1alpha1.Post{})).To(MatchError(apierrors.IsNotFound, "nothing is made anew"))
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: first}, &v1alpha1.Post{})).To(MatchError(apierrors.IsNotFound, "the post is not recreated"))
 	})
 
 	It("keep it too when they were deleted during publication", func(ctx context.Context) {
@@ -228,8 +228,8 @@ var _ = Describe("posts that left the cluster", func() {
 		again.mustFail(http.StatusConflict, "CONFLICT", "was deleted while it was being published")
 		Expect(again.body).To(ContainSubstring(first))
 		send(onBoth("something else")).mustFail(http.StatusConflict, "CONFLICT", "used for another request")
-		Expect(admin.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: first}, &v1alpha1.Post{})).To(MatchError(apierrors.IsNotFound, "what a person stopped does not go out"))
-		Expect(t.call(ctx, "GET", "/posts/"+first, "").status).To(Equal(http.StatusNotFound), "it was never finished")
+		Expect(admin.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: first}, &v1alpha1.Post{})).To(MatchError(apierrors.IsNotFound, "a stopped post is not published"))
+		Expect(t.call(ctx, "GET", "/posts/"+first, "").status).To(Equal(http.StatusNotFound), "the post never finished")
 	})
 
 	It("are not found after their retention, even if the sweep is late", func(ctx context.Context) {

@@ -64,7 +64,7 @@ var _ = Describe("bad input", Ordered, func() {
 				t.call(ctx, "POST", path, body).mustFail(status, "VALIDATION_ERROR", words)
 			}
 		},
-		Entry("nothing", "", 400, "the body is empty"),
+		Entry("an empty body", "", 400, "the body is empty"),
 		Entry("an array", "[]", 400, "must be a JSON object"),
 		Entry("a truncated object", `{"category":"te`, 400, "ends unexpectedly"),
 		Entry("two objects", "{}{}", 400, ""),
@@ -130,7 +130,7 @@ var _ = Describe("bad input", Ordered, func() {
 				do(ctx, instance, "POST", base+path, body, header).mustFail(415, "VALIDATION_ERROR", "application/json")
 			}
 		},
-		Entry("nothing", ""),
+		Entry("an empty body", ""),
 		Entry("text", "text/plain"),
 	)
 
@@ -173,7 +173,7 @@ var _ = Describe("bad input", Ordered, func() {
 			got := as[listBody](t.call(ctx, "GET", "/posts?"+query, ""))
 			Expect([]int{got.Pagination.Page, got.Pagination.Limit}).To(Equal([]int{page, limit}))
 		},
-		Entry("nothing", "", 1, 20),
+		Entry("an empty body", "", 1, 20),
 		Entry("unknown parameters, repeated", "a=1&a=2&sort=id", 1, 20),
 		Entry("the largest 64-bit page", "page=9223372036854775807&limit=100", 9007199254740991, 100),
 		Entry("numbers beyond 64 bits", "page=99999999999999999999&limit=99999999999999999999", 9007199254740991, 100),

@@ -31,9 +31,9 @@ func TestCurrent(t *testing.T) {
 		"an outage":   {"cached lists are served for a while", []watching{ago(0), ago(maxSilence)}, false},
 		"a long one":  {"a key may have been revoked", []watching{ago(maxSilence + time.Second), ago(0)}, true},
 		"of teams":    {"a subscription may have ended", []watching{ago(0), ago(maxSilence + time.Second)}, true},
-		"not begun":   {"the caches were never filled", []watching{heard{}}, false},
+		"not started": {"the caches were never filled", []watching{heard{}}, false},
 		"the future":  {"a clock was set back", []watching{ago(-time.Hour)}, false},
-		"not watched": {"there are no watches", nil, false},
+		"not watched": {"the process has no watches", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -27,7 +27,7 @@ func TestFixedResponsesAreCompressed(t *testing.T) {
 		"another encoding": {"gzip is not among them", long, "br", false},
 		"part of a name":   {"xgzip is a different encoding", long, "xgzip", false},
 		"no encodings":     {"curl without --compressed", long, "", false},
-		"too short":        {"compression would make it longer", short, "gzip", false},
+		"too short":        {"compression would make the response longer", short, "gzip", false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func recorded(of string) string {
 var _ = Describe("Version 1 of the API", func() {
 	// The spec uses everything that version 2 adds. Its document is compared with the contract's tables in
 	// apiserver/openapi, and the tools of MCP with a recording in apiserver/mcp.
-	It("answers as recorded, byte for byte, whatever happens through version 2", func(ctx context.Context) {
+	It("answers as recorded, byte for byte, even after calls of version 2", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		t.connect(ctx, "acme-tiktok", v1alpha1.PlatformTikTok)

@@ -45,7 +45,7 @@ func TestFailedHandshakesAreLogged(t *testing.T) {
 		"unknown authority": {"a client that does not trust the certificate", func(t *testing.T, address string) {
 			_, err := tls.Dial("tcp", address, &tls.Config{MinVersion: tls.VersionTLS12})
 			if err == nil {
-				t.Error("it trusts everyone")
+				t.Error("the client trusts every certificate")
 			}
 		}, "remote error: tls: bad certificate"},
 		"old": {"an outdated client", func(t *testing.T, address string) {

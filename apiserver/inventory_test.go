@@ -21,7 +21,7 @@ var contractRows = []struct {
 		"a body of exactly the limit",
 	}},
 	{"times are ISO 8601 in UTC, with milliseconds", []string{"stores a scheduled post as the contract and the manager require", "listing connections"}},
-	{"one resource comes as data, a list as data, that of posts with pagination", []string{
+	{"a single resource comes as data, a list as data, and a list of posts with pagination", []string{
 		"listing connections", "listing posts sorts, filters and pages",
 	}},
 	{"every error has a code and a message", []string{"bad input", "the site rejects unknown paths in the shape of every error"}},

@@ -159,7 +159,7 @@ var _ = Describe("Agents using MCP", func() {
 
 	It("are counted, logged and limited like other clients", func(ctx context.Context) {
 		setUp(ctx)
-		Expect(do(ctx, instance, "POST", "/mcp/", "{}", nil).status).To(Equal(http.StatusUnauthorized), "people paste the address with a slash")
+		Expect(do(ctx, instance, "POST", "/mcp/", "{}", nil).status).To(Equal(http.StatusUnauthorized), "users paste the address with a slash")
 		use(ctx, session, "list_posts", `{}`)
 		Expect(metricsOf(instance)).To(ContainSubstring(`herald_http_requests_total{code="200",operation="mcp list_posts"}`))
 		limited := start(restricted, func(c *apiserver.Config) { c.RequestsPerMinute = 2 })

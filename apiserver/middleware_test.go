@@ -62,7 +62,7 @@ func TestFailureOfATool(t *testing.T) {
 		info := request.From(r.Context())
 		info.Operation = "mcp create_post"
 		if r.URL.Path == "/failing" {
-			info.Err = errors.New("the Kubernetes API is away")
+			info.Err = errors.New("the Kubernetes API is unavailable")
 		}
 		_, _ = w.Write([]byte("{}")) // ignore: the test may be over
 	})

@@ -77,7 +77,7 @@ var _ = Describe("Notifiers, by version 2", func() {
 		GinkgoHelper()
 		var found corev1.Secret
 		Expect(admin.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: n.Spec.SecretRef.Name}, &found)).To(Succeed())
-		Expect(found.OwnerReferences).To(ConsistOf(And(HaveField("Kind", "Notifier"), HaveField("UID", n.UID))), "it is deleted with the notifier")
+		Expect(found.OwnerReferences).To(ConsistOf(And(HaveField("Kind", "Notifier"), HaveField("UID", n.UID))), "the notifier owns the Secret")
 		data := map[string]string{}
 		for key, value := range found.Data {
 			data[key] = string(value)
@@ -120,7 +120,7 @@ var _ = Describe("Notifiers, by version 2", func() {
 		Expect(r.header.Get("Herald-Ignored")).To(Equal("other"))
 		changed := as[struct{ Data notifierV2 }](r).Data
 		Expect(changed.Suspend).To(BeTrue())
-		Expect(*changed.URL).To(Equal("https://hooks.example.com/herald"), "what is left out stays")
+		Expect(*changed.URL).To(Equal("https://hooks.example.com/herald"), "omitted fields stay")
 		t.callV2(ctx, "PATCH", "/notifiers/failures", `{"suspend":false}`, "If-Match", read.header.Get("ETag")).mustFail(412, "PRECONDITION_FAILED", "has changed since")
 		t.callV2(ctx, "PATCH", "/notifiers/failures", `{"suspend":false}`).mustFail(428, "PRECONDITION_REQUIRED", "read the notifier")
 		Expect(t.callV2(ctx, "PATCH", "/notifiers/failures", `{"suspend":false}`, "If-Match", "*").status).To(Equal(200))
@@ -177,12 +177,12 @@ var _ = Describe("Notifiers, by version 2", func() {
 		Entry("no address", failures, [2]string{`"url":"https://hooks.example.com/herald",`, ""}, "url: is missing"),
 		Entry("an address without encryption", failures, [2]string{"https://", "http://"}, "url: must start with https://"),
 		Entry("a private address", failures, [2]string{"hooks.example.com", "10.0.0.1"}, "url: must lead to a public address"),
-		Entry("this machine", failures, [2]string{"hooks.example.com", "localhost:8443"}, "url: must lead to a public address"),
+		Entry("this host", failures, [2]string{"hooks.example.com", "localhost:8443"}, "url: must lead to a public address"),
 		Entry("an address with a password, which logs would show", failures, [2]string{"hooks.example.com", "ada:b@hooks.example.com"}, "url: must not contain a user"),
 		Entry("recipients without email", failures, [2]string{`"events"`, `"email_to":["a@example.com"],"events"`}, "email_to: is only for format email"),
-		Entry("a name that is none in Kubernetes", failures, [2]string{`"failures"`, `"Failures"`}, "name: must consist of lower-case letters"),
+		Entry("a name that Kubernetes rejects", failures, [2]string{`"failures"`, `"Failures"`}, "name: must consist of lower-case letters"),
 		Entry("no recipient", byEmail, [2]string{`["social@example.com"]`, `[]`}, "email_to: must have at least 1 item"),
-		Entry("a recipient that is none", byEmail, [2]string{"social@example.com", "social"}, "email_to[0]: is not an email address"),
+		Entry("an invalid recipient", byEmail, [2]string{"social@example.com", "social"}, "email_to[0]: is not an email address"),
 		Entry("a header in a recipient", byEmail, [2]string{"social@example.com", `a@example.com\r\nBcc: b@example.com`}, "email_to[0]: is not an email address"),
 		Entry("an address with email", byEmail, [2]string{`"events"`, `"url":"https://hooks.example.com/","events"`}, "url: has no effect for format email"),
 	)
@@ -259,7 +259,7 @@ var _ = Describe("An attacker with an API key", func() {
 		Expect(t.call(ctx, "GET", "/notifiers", "").status).To(Equal(404), "version 1 has none")
 	})
 
-	It("reaches no other Secret with it", func(ctx context.Context) {
+	It("reaches no other Secret", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.mayNotify(ctx)
 		other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "database"}, Data: map[string][]byte{"secret": []byte("whsec_b3Vycw=="), "url": []byte("https://database.example.com/")}}
@@ -279,14 +279,14 @@ var _ = Describe("An attacker with an API key", func() {
 			Expect(n.Labels).To(BeEmpty())
 		}
 
-		By("naming the notifier, or the one to change, like it")
+		By("naming the notifier, or the notifier to change, like the Secret")
 		r := t.callV2(ctx, "POST", "/notifiers", strings.Replace(failures, `"failures"`, `"database"`, 1))
 		Expect(r.status).To(Equal(201), r.body)
 		for _, path := range []string{"/notifiers/..%2Fsecrets%2Fdatabase", "/notifiers/database%2F..%2F..%2Fsecrets%2Fdatabase", "/notifiers/%2e%2e/secret"} {
 			Expect(t.callV2(ctx, "GET", path, "").status).To(Or(Equal(404), Equal(405)), path)
 		}
 
-		By("using a notifier that an administrator applied with it")
+		By("using a notifier that an administrator applied with the Secret")
 		Expect(admin.Create(ctx, &v1alpha1.Notifier{
 			ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "applied"},
 			Spec: v1alpha1.NotifierSpec{

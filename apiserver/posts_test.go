@@ -226,7 +226,7 @@ var _ = Describe("cancelling a post", func() {
 			r := t.call(ctx, "DELETE", "/posts/"+id, "")
 			Expect(r.status).To(Equal(http.StatusOK), "%s", r.body)
 			Expect(r.body).To(Equal(fmt.Sprintf(`{"data":{"id":%q,"status":"cancelled"}}`, id)))
-			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Data).To(BeEmpty(), "it is removed from lists immediately")
+			Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Data).To(BeEmpty(), "the post disappears from lists immediately")
 			got := as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data
 			Expect(got.Status).To(Equal("cancelled"))
 			Expect(got.CanCancel).To(BeFalse())
@@ -363,7 +363,7 @@ var _ = Describe("creating a tree", func() {
 		},
 		Entry("one card", chain(`[{"caption":"one"}]`), "tree_cards: a tree needs at least two cards"),
 		Entry("a scheduled tree of one card", chain(`[{"caption":"one"}]`, inAnHour()), "tree_cards: a tree needs at least two cards"),
-		Entry("a card with neither text nor media", chain(`[{"caption":"one"},{"caption":""}]`), "tree_cards[1]: a card needs a caption or media"),
+		Entry("a card without text and media", chain(`[{"caption":"one"},{"caption":""}]`), "tree_cards[1]: a card needs a caption or media"),
 		Entry("a caption that is not a string", chain(`[{"caption":1},{"caption":"b"}]`, draft), "tree_cards[0].caption: must be a string"),
 		Entry("media_ids that are not a list", chain(`[{"caption":"a","media_ids":"m"}]`, draft), "tree_cards[0].media_ids: must be an array"),
 		Entry("a missing media file", chain(`[{"caption":"a","media_ids":["m1"]}]`, draft), `tree_cards[0].media_ids[0]: no such media file "m1" in this team`),

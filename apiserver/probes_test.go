@@ -52,11 +52,11 @@ func TestProbe(t *testing.T) {
 		{"repeats are not logged", "/readyz", silent, 503, "not ready\n", "", false},
 		{"a query does not add output", "/readyz?verbose", silent, 503, "not ready\n", "", false},
 		{"a query does not exclude checks", "/readyz?exclude=ready", silent, 503, "not ready\n", "", false},
-		{"there are no subpaths", "/readyz/started", silent, 404, "404 page not found\n", "", false},
+		{"probes have no subpaths", "/readyz/started", silent, 404, "404 page not found\n", "", false},
 		{"another cause is logged", "/readyz", unfilled, 503, "not ready\n", "caches are not filled", false},
 		{"each probe is tracked separately", "/livez", unfilled, 200, "ok\n", "", false},
 		{"a client that disconnects is not logged", "/readyz", silent, 503, "not ready\n", "", true},
-		{"it ended", "/readyz", nil, 200, "ok\n", "succeeds again", false},
+		{"the failure ended", "/readyz", nil, 200, "ok\n", "succeeds again", false},
 		{"success remains unlogged", "/readyz", nil, 200, "ok\n", "", false},
 		{"the same cause is logged again after a success", "/readyz", unfilled, 503, "not ready\n", "caches are not filled", false},
 	} {
@@ -88,7 +88,7 @@ func (b behind) Now() time.Time                  { return b.WithTickerAndDelayed
 func (b behind) Since(t time.Time) time.Duration { return b.Now().Sub(t) }
 
 var _ = Describe("A replica whose clock is 61 seconds behind", func() {
-	It("uses the Kubernetes API's clock, so its posts are not taken for restored ones", func(ctx SpecContext) {
+	It("uses the Kubernetes API's clock, so its posts do not look restored", func(ctx SpecContext) {
 		now := apiclock.New(apiclock.Options{Base: behind{clock.RealClock{}, 61 * time.Second}})
 		config := rest.CopyConfig(restricted)
 		config.Wrap(now.Wrap)

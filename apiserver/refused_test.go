@@ -122,7 +122,7 @@ var _ = Describe("a post that is rejected after its creation", func() {
 			}
 			got := as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data
 			Expect(got.Status).To(Equal(want))
-			Expect(got.CanCancel).To(BeTrue(), "it may still be published")
+			Expect(got.CanCancel).To(BeTrue(), "the post may still be published")
 			Expect(got.Platforms[0].ErrorMessage).To(BeNil(), "no target has failed")
 			Expect(as[listBody](t.call(ctx, "GET", "/posts?status="+want, "")).Data).To(HaveLen(1))
 			r := t.call(ctx, "DELETE", "/posts/"+id, "")
@@ -152,7 +152,7 @@ var _ = Describe("a post that is rejected after its creation", func() {
 		DeferCleanup(t.deliver())
 		Eventually(t.accepted(ctx, id)).Should(Equal("False " + v1alpha1.ReasonConnectionNotFound))
 		got := as[postBody](t.call(ctx, "GET", "/posts/"+id, "")).Data
-		Expect([]any{got.Status, got.CanCancel}).To(Equal([]any{"processing", false}), "it may still be published")
+		Expect([]any{got.Status, got.CanCancel}).To(Equal([]any{"processing", false}), "the post may still be published")
 		t.call(ctx, "DELETE", "/posts/"+id, "").mustFail(409, "CONFLICT", "is being delivered")
 		Expect(t.stored(ctx, id).Spec.Cancelled).To(BeFalse())
 	})
@@ -188,7 +188,7 @@ var _ = Describe("a large post", func() {
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 	})
 
-	DescribeTable("is rejected before anything is reserved, if its outcomes would not fit into the object",
+	DescribeTable("is rejected before any reservation, if its outcomes would not fit into the object",
 		func(ctx SpecContext, body, words string) {
 			t.call(ctx, "POST", "/posts", body).mustFail(400, "VALIDATION_ERROR", words)
 			Expect(t.usages(ctx)).To(BeEmpty(), "usage must be empty")
@@ -237,7 +237,7 @@ var _ = Describe("a large post", func() {
 		DeferCleanup(t.deliver())
 		Eventually(t.accepted(ctx, "huge")).Should(Equal("False " + v1alpha1.ReasonInvalid))
 		got := as[postBody](t.call(ctx, "GET", "/posts/huge", "")).Data
-		Expect(got.Status).To(Equal("processing"), "it can be mended until the starting deadline")
+		Expect(got.Status).To(Equal("processing"), "the post can be corrected until the starting deadline")
 		for _, target := range t.stored(ctx, "huge").Status.Targets {
 			Expect(target.Message).To(ContainSubstring("shorten the captions"))
 			Expect(target.Attempt).To(BeNil(), "no attempt exists")

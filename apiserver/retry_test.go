@@ -36,7 +36,7 @@ var _ = Describe("Retrying a post through version 2", func() {
 		Eventually(func() []string { return as[listBody](t.call(ctx, "GET", "/connections", "")).ids() }).Should(HaveLen(2))
 	})
 
-	It("creates one post for what failed, however often it is requested", func(ctx context.Context) {
+	It("creates one post for the failed targets, however often it is requested", func(ctx context.Context) {
 		failed := t.finished(ctx, "Out on one of two", true)
 		made := t.callV2(ctx, "POST", "/posts/"+failed+"/retry", "", "Idempotency-Key", "again")
 		Expect(made.status).To(Equal(201), "%s", made.body)
@@ -61,7 +61,7 @@ var _ = Describe("Retrying a post through version 2", func() {
 			To(ContainSubstring("was used for another request"))
 	})
 
-	It("refuses what may be public, or is not finished", func(ctx context.Context) {
+	It("refuses targets that may be public or are unfinished", func(ctx context.Context) {
 		t.callV2(ctx, "POST", "/posts/"+t.finished(ctx, "Out", false)+"/retry", "").mustFail(409, "CONFLICT", "already posted there")
 		t.callV2(ctx, "POST", "/posts/"+t.create(ctx, onBoth("Later")).ID+"/retry", "").mustFail(409, "CONFLICT", "only a failed post can be retried")
 		unknown := t.finished(ctx, "Perhaps out", true)

@@ -96,7 +96,7 @@ var _ = Describe("under the contract", func() {
 			},
 			Entry("280 on X", "x", strings.Repeat("a", 280), strings.Repeat("a", 281)),
 			Entry("140 characters that X counts twice", "x", strings.Repeat("日", 140), strings.Repeat("日", 141)),
-			Entry("emoji that X counts as two, whatever their code points", "x", strings.Repeat("👨‍👩‍👧", 140), strings.Repeat("👨‍👩‍👧", 141)),
+			Entry("emojis that X counts as two, whatever their code points", "x", strings.Repeat("👨‍👩‍👧", 140), strings.Repeat("👨‍👩‍👧", 141)),
 			Entry("links that X counts as 23", "x", strings.Repeat("a", 256)+" https://example.com/"+strings.Repeat("b", 100), strings.Repeat("a", 257)+" https://example.com/"+strings.Repeat("b", 100)),
 			Entry("500 on Threads", "threads", strings.Repeat("é", 500), strings.Repeat("é", 501)),
 			Entry("the longest text on Facebook", "facebook", strings.Repeat("é", 60_000), ""),

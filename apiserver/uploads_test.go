@@ -203,7 +203,7 @@ var _ = Describe("a file that was just uploaded", func() {
 		Expect(put(ctx, small.UploadURL, "image/png", sample("picture.png"))).To(Equal(http.StatusForbidden), "the store refuses it")
 		picture := sample("picture.png")
 		_, err := files.Put(ctx, store.Key(t.media(ctx, small.MediaID)), "image/png", int64(len(picture)), bytes.NewReader(picture))
-		Expect(err).NotTo(HaveOccurred(), "as through an address of an earlier version")
+		Expect(err).NotTo(HaveOccurred(), "an upload URL from an earlier version")
 		t.call(ctx, "POST", "/posts", image(small.MediaID)).mustFail(400, "VALIDATION_ERROR", "but 100 were declared")
 		Expect(as[listBody](t.call(ctx, "GET", "/posts", "")).Pagination.Total).To(BeZero())
 	})

@@ -85,7 +85,7 @@ var _ = Describe("Version 2 of the API", func() {
 		r := t.callV2(ctx, "GET", "/posts/"+old.ID, "")
 		Expect(r.status).To(Equal(200))
 		got := as[struct{ Data postV2 }](r).Data
-		Expect(got.post).To(Equal(as[postBody](t.call(ctx, "GET", "/posts/"+old.ID, "")).Data), "all of version 1 is there")
+		Expect(got.post).To(Equal(as[postBody](t.call(ctx, "GET", "/posts/"+old.ID, "")).Data), "the document contains all of version 1")
 		stored := t.stored(ctx, old.ID)
 		Expect(got.Version).To(Equal(fmt.Sprintf("%s.%d", stored.UID, stored.Generation)))
 		Expect(r.header.Get("ETag")).To(Equal(`"` + got.Version + `"`))
@@ -96,7 +96,7 @@ var _ = Describe("Version 2 of the API", func() {
 		Expect(t.callV2(ctx, "GET", "/connections", "").body).To(MatchJSON(t.call(ctx, "GET", "/connections", "").body))
 	})
 
-	It("has platforms that version 1 does not have, whose accounts and posts do not exist there", func(ctx context.Context) {
+	It("has platforms that version 1 lacks, without their accounts and posts there", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)
 		t.connect(ctx, "acme-sky", v1alpha1.PlatformBluesky)

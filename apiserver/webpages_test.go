@@ -158,7 +158,7 @@ var _ = Describe("The pages", Ordered, func() {
 			Expect(answer.header.Get(name)).To(Equal(want), name)
 		}
 		Expect(answer.header.Get("Content-Security-Policy")).To(And(ContainSubstring("default-src 'none'"), ContainSubstring("frame-ancestors 'none'"), Not(ContainSubstring("unsafe"))))
-		Expect(answer.header.Get("Strict-Transport-Security")).To(BeEmpty(), "this site has no HTTPS")
+		Expect(answer.header.Get("Strict-Transport-Security")).To(BeEmpty(), "the site has no HTTPS")
 	})
 
 	It("create a post once however often a form is sent, and reject forms from other sites", func(ctx SpecContext) {

@@ -85,12 +85,12 @@ func TestReviewsAreCached(t *testing.T) {
 	ask(true, 4, "another resource", ada, "a", "list", "media")
 	ask(true, 5, "one object", ada, "a", "list", "posts", "launch")
 	ask(true, 6, "another person", access.Person{Name: "oidc:bob", Groups: ada.Groups}, "a", "list", "posts")
-	ask(true, 7, "the same person with fewer groups", access.Person{Name: ada.Name}, "a", "list", "posts")
+	ask(true, 7, "the same user with fewer groups", access.Person{Name: ada.Name}, "a", "list", "posts")
 	allowed = false
 	clk.Step(4 * time.Second)
 	ask(true, 7, "within some seconds", ada, "a", "list", "posts")
 	clk.Step(2 * time.Second)
-	ask(false, 8, "a right that was taken away", ada, "a", "list", "posts")
+	ask(false, 8, "a revoked right", ada, "a", "list", "posts")
 	allowed = true
 	ask(false, 8, "a refusal is kept as well", ada, "a", "list", "posts")
 }
@@ -178,9 +178,9 @@ func TestTeams(t *testing.T) {
 		want   int
 		asked  int64
 	}{
-		"of one":     {"each permission is checked", func(n string) bool { return n == "team-0007" }, 1, 1001},
-		"of no team": {"a stranger", func(string) bool { return false }, 0, 1001},
-		"of all":     {"an administrator needs only one check", func(n string) bool { return n == "" }, 1000, 1},
+		"one team":  {"each permission is checked", func(n string) bool { return n == "team-0007" }, 1, 1001},
+		"no team":   {"a stranger", func(string) bool { return false }, 0, 1001},
+		"all teams": {"an administrator needs only one check", func(n string) bool { return n == "" }, 1000, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clk := clocktesting.NewFakeClock(begin)

@@ -45,7 +45,7 @@ func TestCheckAccounts(t *testing.T) {
 		"Part":           {"the first part that is too long counts", thread("one", "too long", "much too long"), "Hello!", "x", nil, 8, 0, 0},
 		"Blank":          {"beside files, blanks are not sent", pictures(1), "      ", "x", nil, 0, 0, 1},
 		"TooMany":        {"files cannot differ between accounts", pictures(3), "a", "x", []string{"x accepts at most 2 images"}, 0, 0, 1},
-		"TooManyAndText": {"both are reported", pictures(3), "Hello!", "x", []string{"x accepts at most 2 images"}, 6, 0, 1},
+		"TooManyAndText": {"both problems are reported", pictures(3), "Hello!", "x", []string{"x accepts at most 2 images"}, 6, 0, 1},
 		"Plan":           {"the plan covers the oldest accounts only", text, "a", "x", []string{"the starter plan allows 10 connected accounts"}, 0, 10, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -79,9 +79,9 @@ func TestConvertToDraft(t *testing.T) {
 		spec   v1alpha1.PostSpec
 		wanted string
 	}{
-		{"a draft stays as it is", v1alpha1.PostSpec{Draft: true}, ""},
+		{"a draft stays unchanged", v1alpha1.PostSpec{Draft: true}, ""},
 		{"a user decides when it is published", v1alpha1.PostSpec{ScheduledAt: at}, at.String()},
-		{"it would have been published immediately", v1alpha1.PostSpec{}, v1alpha1.WantedNow},
+		{"the post would have been published immediately", v1alpha1.PostSpec{}, v1alpha1.WantedNow},
 	} {
 		post := &v1alpha1.Post{Spec: tc.spec}
 		before := convertToDraft(post)
@@ -104,7 +104,7 @@ func TestReadable(t *testing.T) {
 		err    *field.Error
 		left   int
 	}{
-		{"everything was parsed", nil, field.Invalid(target, "", "bad"), 1},
+		{"every field was parsed", nil, field.Invalid(target, "", "bad"), 1},
 		{"the unparsed part itself", []string{"other: x", "targets[1]: x"}, field.Invalid(target, "", "bad"), 0},
 		{"a field of the unparsed part", []string{"targets[1]: x"}, field.Invalid(target.Child("caption"), "", "bad"), 0},
 		{"an element of the unparsed part", []string{"targets: x"}, field.Invalid(target, "", "bad"), 0},

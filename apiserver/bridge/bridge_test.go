@@ -119,9 +119,9 @@ func TestCreateFindsConnections(t *testing.T) {
 		name, want  string
 	}{
 		"InMemory":   {"an ordinary connection", inMemory("acme"), "acme", ""},
-		"OnlyLive":   {"it was created just now, and the watch is delayed", &connections{live: map[string]*v1alpha1.Connection{"acme": onX("acme")}}, "acme", ""},
-		"Nowhere":    {"it does not exist", &connections{}, "acme", "VALIDATION_ERROR"},
-		"Leaving":    {"it is being deleted", &connections{memory: map[string]*v1alpha1.Connection{"acme": leaving}}, "acme", "VALIDATION_ERROR"},
+		"OnlyLive":   {"the connection was created just now, and the watch is delayed", &connections{live: map[string]*v1alpha1.Connection{"acme": onX("acme")}}, "acme", ""},
+		"Nowhere":    {"the connection does not exist", &connections{}, "acme", "VALIDATION_ERROR"},
+		"Leaving":    {"the connection is being deleted", &connections{memory: map[string]*v1alpha1.Connection{"acme": leaving}}, "acme", "VALIDATION_ERROR"},
 		"Impossible": {"no resource can have this name, so none is requested", &connections{err: errors.New("boom")}, "../x", "VALIDATION_ERROR"},
 		"Unknown":    {"the Kubernetes API is unavailable", &connections{err: errors.New("boom")}, "acme", "internal"},
 	}
@@ -150,7 +150,7 @@ func TestCancelRetriesConflicts(t *testing.T) {
 	}{
 		"AlwaysWritten": {"each update conflicts", []fault{conflict, conflict, conflict, conflict, conflict, conflict, conflict, conflict, conflict, conflict}, "CONFLICT"},
 		"Frozen":        {"the CRD reports that delivery has started", []fault{conflict, {err: apierrors.NewInvalid(schema.GroupKind{}, "p1", nil)}}, "CONFLICT"},
-		"Gone":          {"it was deleted concurrently", []fault{{err: apierrors.NewNotFound(resource, "p1")}}, "NOT_FOUND"},
+		"Gone":          {"the post was deleted concurrently", []fault{{err: apierrors.NewNotFound(resource, "p1")}}, "NOT_FOUND"},
 		"Down":          {"the Kubernetes API is unavailable", []fault{{err: errors.New("boom")}}, "internal"},
 	}
 	for name, tc := range tests {

@@ -34,19 +34,19 @@ func TestChangeWithinTheBudget(t *testing.T) {
 		change func(*stage, string) error
 		want   string
 	}{
-		"Grows": {"there is no room for its growth", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0"))}, 0, func(s *stage, seen string) error {
+		"Grows": {"the budget has no room for the growth", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0"))}, 0, func(s *stage, seen string) error {
 			_, err := s.UpdateDraft(t.Context(), person, "p1", seen, saying(long, "acme"))
 			return err
 		}, "spec.budget.postBytes"},
-		"GrowsABit": {"there is room for its growth", v1alpha1.TeamBudget{PostBytes: grown}, 0, func(s *stage, seen string) error {
+		"GrowsABit": {"the budget has room for the growth", v1alpha1.TeamBudget{PostBytes: grown}, 0, func(s *stage, seen string) error {
 			_, err := s.UpdateDraft(t.Context(), person, "p1", seen, saying(long, "acme"))
 			return err
 		}, ""},
-		"SameSize": {"it does not need more room, although there is too little", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0"))}, 0, func(s *stage, seen string) error {
+		"SameSize": {"the post does not grow, although it exceeds the budget", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0"))}, 0, func(s *stage, seen string) error {
 			_, err := s.UpdateDraft(t.Context(), person, "p1", seen, saying("Hallo", "acme"))
 			return err
 		}, ""},
-		"Shrinks": {"it is not affected, although there is too much", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0")), Posts: new(int32(0)), UnfinishedPosts: new(int32(0))}, 0, func(s *stage, seen string) error {
+		"Shrinks": {"a smaller post is allowed, although it exceeds the budget", v1alpha1.TeamBudget{PostBytes: new(apiresource.MustParse("0")), Posts: new(int32(0)), UnfinishedPosts: new(int32(0))}, 0, func(s *stage, seen string) error {
 			_, err := s.UpdateDraft(t.Context(), person, "p1", seen, saying("a", "acme"))
 			return err
 		}, ""},
@@ -54,7 +54,7 @@ func TestChangeWithinTheBudget(t *testing.T) {
 			_, err := s.Publish(t.Context(), person, "p1", seen, saying("a", "acme"), &later)
 			return err
 		}, ""},
-		"TooMany": {"there are more than allowed", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(2))}, 2, func(s *stage, seen string) error {
+		"TooMany": {"the team has more posts than allowed", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(2))}, 2, func(s *stage, seen string) error {
 			_, err := s.Publish(t.Context(), person, "p1", seen, saying("a", "acme"), &later)
 			return err
 		}, "no draft can be published until there are fewer"},
@@ -128,7 +128,7 @@ func TestKeysWithinTheBudget(t *testing.T) {
 		}
 		_, err := s.CreateKey(t.Context(), person, "", time.Time{})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("of %d keys: error %v, want %q", used, err, want)
+			t.Errorf("%d keys: error %v, want %q", used, err, want)
 		}
 	}
 }

@@ -195,7 +195,7 @@ func TestListConnections(t *testing.T) {
 			for _, c := range s.ListConnections(caller, tc.platform) {
 				got = append(got, c.ID)
 				if c.ID == "connected" && !c.ConnectedAt.Equal(now.Add(2*time.Minute)) {
-					t.Errorf("it was connected at %s", c.ConnectedAt)
+					t.Errorf("the account was connected at %s", c.ConnectedAt)
 				}
 			}
 			if strings.Join(got, " ") != tc.want {

@@ -143,11 +143,11 @@ func TestChange(t *testing.T) {
 		"NotADraft":            {"a scheduled post never becomes a draft again", olderDraft(scheduledFor(tomorrow)), update(saying("New", "acme")), nil, "CONFLICT", "is now scheduled, and this is only possible for a draft", ""},
 		"Published":            {"the draft is published", olderDraft(), publish(saying("New", "acme"), nil), nil, "", "", bridge.ActPublished},
 		"PublishedAsItIs":      {"the form equals the draft", olderDraft(), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
-		"Scheduled":            {"it is published later", olderDraft(), publish(saying("New", "acme"), &tomorrow), nil, "", "", bridge.ActScheduled},
+		"Scheduled":            {"the post is published later", olderDraft(), publish(saying("New", "acme"), &tomorrow), nil, "", "", bridge.ActScheduled},
 		"ScheduledBefore":      {"a post cannot be scheduled in the past", olderDraft(), publish(saying("New", "acme"), new(now)), nil, "VALIDATION_ERROR", "scheduled_at: must be in the future", ""},
 		"CaptionMissing":       {"a draft may lack fields that a post needs", olderDraft(), publish(saying("", "acme"), nil), nil, "VALIDATION_ERROR", "targets[0].caption: ", ""},
 		"NotReady":             {"its accounts must be ready", olderDraft(), publish(saying("New", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
-		"ScheduledNow":         {"it is published immediately instead", olderDraft(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
+		"ScheduledNow":         {"the post is published immediately instead", olderDraft(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), nil, "", "", bridge.ActPublished},
 		"ScheduledNotReady":    {"the account may become ready until then, but the user gets a warning", olderDraft(), publish(saying("New", "acme"), &tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
 		"ScheduledNowNotReady": {"an immediate post needs a ready account", olderDraft(scheduledFor(tomorrow)), publish(saying("Hello", "acme"), nil), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", "", ""},
 		"EditedAsDraft":        {"a scheduled post stays scheduled, whatever the form contains", olderDraft(scheduledFor(tomorrow)), edit(asDraft, tomorrow), nil, "", "", bridge.ActEdited},
@@ -158,8 +158,8 @@ func TestChange(t *testing.T) {
 		"EditedNotReady":       {"the manager already monitors the account", olderDraft(scheduledFor(tomorrow)), edit(saying("New", "acme"), tomorrow), notReady, "", "", bridge.ActEdited},
 		"EditedNewNotReady":    {"a new account is checked", olderDraft(scheduledFor(tomorrow)), edit(saying("New", "acme", "beta"), tomorrow), notReady, "POSTING_READINESS_RECONNECT_REQUIRED", `"beta"`, ""},
 		"EditedDraft":          {"drafts are updated by another operation", olderDraft(), edit(saying("New", "acme"), tomorrow), nil, "CONFLICT", "only possible for a scheduled post", ""},
-		"Rescheduled":          {"it moves", olderDraft(scheduledFor(tomorrow)), reschedule(nextMonth), nil, "", "", bridge.ActRescheduled},
-		"RescheduledSame":      {"it was dropped on its own day", olderDraft(scheduledFor(tomorrow)), reschedule(tomorrow), nil, "", "", ""},
+		"Rescheduled":          {"the post moves to another day", olderDraft(scheduledFor(tomorrow)), reschedule(nextMonth), nil, "", "", bridge.ActRescheduled},
+		"RescheduledSame":      {"the draft moves within its own day", olderDraft(scheduledFor(tomorrow)), reschedule(tomorrow), nil, "", "", ""},
 		"RescheduledBroken": {"a post that waits for a correction can be rescheduled", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
 			p.Spec.Targets = []v1alpha1.PostTarget{target("nobody")}
 		}), reschedule(nextMonth), notReady, "", "", bridge.ActRescheduled},
@@ -173,11 +173,11 @@ func TestChange(t *testing.T) {
 		"Due": {"its reason for waiting is recorded, so it is processing", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
 			p.Status.Targets = []v1alpha1.TargetStatus{{TryUntil: v1alpha1.NewTimePtr(tomorrow)}}
 		}), reschedule(nextMonth), nil, "CONFLICT", "is being delivered", ""},
-		"Cancelled": {"it stays cancelled", olderDraft(func(p *v1alpha1.Post) { p.Spec.Cancelled = true }), publish(saying("Hello", "acme"), nil), nil, "CONFLICT", "is now cancelled", ""},
+		"Cancelled": {"the draft stays cancelled", olderDraft(func(p *v1alpha1.Post) { p.Spec.Cancelled = true }), publish(saying("Hello", "acme"), nil), nil, "CONFLICT", "is now cancelled", ""},
 		"CancelledAndAppliedAgain": {"its spec contains the user's request, and it stays cancelled", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) {
 			p.Status.CancelledAt = v1alpha1.NewTimePtr(now)
 		}), reschedule(tomorrow), nil, "CONFLICT", "is now cancelled", ""},
-		"Leaving": {"it is being deleted", olderDraft(func(p *v1alpha1.Post) { p.DeletionTimestamp = new(metav1.NewTime(now)) }), publish(saying("Hello", "acme"), nil), nil, "NOT_FOUND", "", ""},
+		"Leaving": {"the draft is being deleted", olderDraft(func(p *v1alpha1.Post) { p.DeletionTimestamp = new(metav1.NewTime(now)) }), publish(saying("Hello", "acme"), nil), nil, "NOT_FOUND", "", ""},
 		"ChangedMeanwhile": {"another user's changes are kept", olderDraft(func(p *v1alpha1.Post) {
 			p.Generation, p.Annotations = 2, map[string]string{v1alpha1.LastAuthorAnnotation: "oidc:ada"}
 		}), update(saying("New", "acme")), nil, "CONFLICT", "has changed since you opened it, last by oidc:ada; your change was not stored", ""},
@@ -185,7 +185,7 @@ func TestChange(t *testing.T) {
 		"StatusOnly":   {"status updates are not changes", olderDraft(func(p *v1alpha1.Post) { p.ResourceVersion = "8" }), update(saying("New", "acme")), nil, "", "", bridge.ActEdited},
 		"Unsubscribed": {"the trial has ended", olderDraft(), update(saying("New", "acme")), func(s *stage) { s.Owner = func(string) *v1alpha1.Team { return nil } }, "SUBSCRIPTION_REQUIRED", `namespace "team-a"`, ""},
 		"OverPlan":     {"another request reached the limit", olderDraft(), publish(saying("New", "acme"), nil), func(s *stage) { s.counts.full = v1alpha1.ResourceXPosts }, "SUBSCRIPTION_REQUIRED", "of December 2026", ""},
-		"NoSuchPost":   {"it was deleted", olderDraft(), publish(saying("New", "acme"), nil), func(s *stage) { delete(s.posts.stored, "p1") }, "NOT_FOUND", "", ""},
+		"NoSuchPost":   {"the draft was deleted", olderDraft(), publish(saying("New", "acme"), nil), func(s *stage) { delete(s.posts.stored, "p1") }, "NOT_FOUND", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -203,7 +203,7 @@ func TestChange(t *testing.T) {
 			}
 			if tc.act == "" {
 				if post := s.post(); post != nil && !cmp.Equal(before, post) || s.posts.updates > 0 || s.events.written != nil {
-					t.Errorf("%s: something was written: %+v, %v", tc.reason, post, s.events.written)
+					t.Errorf("%s: the request changed a post: %+v, %v", tc.reason, post, s.events.written)
 				}
 				if held := s.counts.usageByTarget(t, plan.XPosts(now)); held != nil {
 					t.Errorf("%s: the reservations %v remain", tc.reason, held)
@@ -303,9 +303,9 @@ func TestPublishOnce(t *testing.T) {
 		"AlwaysBetween": {"each update conflicts", []fault{conflict, conflict, conflict, conflict, conflict}, nil, "CONFLICT", "at the same time", true, nil, 0},
 		"Frozen":        {"the CRD reports that delivery has started", []fault{frozen}, write(claimed), "CONFLICT", "is being delivered", true, nil, 0},
 		"Invalid":       {"the CRD rejects it", []fault{invalid}, nil, "VALIDATION_ERROR", "targets[0].caption: ", true, nil, 0},
-		"TooLarge":      {"it is too large", []fault{{err: apierrors.NewRequestEntityTooLargeError("limit")}}, nil, "VALIDATION_ERROR", "too large", true, nil, 0},
+		"TooLarge":      {"the update is too large", []fault{{err: apierrors.NewRequestEntityTooLargeError("limit")}}, nil, "VALIDATION_ERROR", "too large", true, nil, 0},
 		"Forbidden":     {"Herald lacks the permission", []fault{{err: apierrors.NewForbidden(resource, "p1", lost)}}, nil, "internal", "", true, nil, 0},
-		"Deleted":       {"it was deleted", nil, once(func(p *posts) { delete(p.stored, "p1") }), "NOT_FOUND", "", true, nil, 0},
+		"Deleted":       {"the draft was deleted", nil, once(func(p *posts) { delete(p.stored, "p1") }), "NOT_FOUND", "", true, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -409,7 +409,7 @@ func TestPublishTwiceAtOnce(t *testing.T) {
 		t.Errorf("the second request released the first one's reservations:\n%s", diff)
 	}
 	if len(s.events.written) != 1 || s.post().Generation != 2 {
-		t.Errorf("it was published %d times: %v", s.post().Generation-1, s.events.written)
+		t.Errorf("the post was published %d times: %v", s.post().Generation-1, s.events.written)
 	}
 }
 
@@ -420,7 +420,7 @@ func TestChangeStopsAfterDisconnect(t *testing.T) {
 	s.posts.faults = []fault{{false, context.Canceled}}
 	s.posts.between = func(*posts) { leave() }
 	if _, err := s.Publish(ctx, person, "p1", bridge.Version(olderDraft()), saying("New", "acme"), nil); !errors.Is(err, bridge.ErrMaybeChanged) || s.posts.updates != 1 {
-		t.Errorf("error %v after %d writes, want one that is uncertain, and 1", err, s.posts.updates)
+		t.Errorf("error %v after %d writes, want an uncertain result after 1", err, s.posts.updates)
 	}
 }
 
@@ -435,8 +435,8 @@ func TestPublishVerifiesFiles(t *testing.T) {
 		want   string
 	}{
 		"Uploaded": {"its upload ended after the draft was saved", v1alpha1.MediaUploaded, nil, ""},
-		"Rejected": {"it does not match its declaration", v1alpha1.MediaRejected, nil, "VALIDATION_ERROR"},
-		"Missing":  {"it was not uploaded", "", store.ErrNotFound, "VALIDATION_ERROR"},
+		"Rejected": {"the file does not match its declaration", v1alpha1.MediaRejected, nil, "VALIDATION_ERROR"},
+		"Missing":  {"the file was not uploaded", "", store.ErrNotFound, "VALIDATION_ERROR"},
 		"Away":     {"the store is unavailable", "", errors.New("boom"), "internal"},
 	} {
 		t.Run(name, func(t *testing.T) {

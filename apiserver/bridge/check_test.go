@@ -42,7 +42,7 @@ func checkService() (*bridge.Service, *files) {
 		"expired": {ObjectMeta: metav1.ObjectMeta{Name: "expired"}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaExpired}},
 	}}
 	s := withFiles(f)
-	s.Connections = &connections{memory: memory, err: errors.New("nobody is asked")}
+	s.Connections = &connections{memory: memory, err: errors.New("the API must not be read")}
 	s.Capabilities = func(platform v1alpha1.Platform) (platforms.Capabilities, bool) {
 		c := platforms.Capabilities{
 			Categories: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}, MaxImages: 2,
@@ -186,7 +186,7 @@ func TestCheckAgreesWithCreate(t *testing.T) {
 	_, err := s.CreatePost(t.Context(), person, bridge.CreatePost{Spec: spec})
 	refused, ok := errors.AsType[*bridge.Error](err)
 	if !ok {
-		t.Fatalf("it is created: %v", err)
+		t.Fatalf("create accepts the post: %v", err)
 	}
 	if diff := cmp.Diff(check.Problems, refused.Problems); diff != "" || len(check.Problems) != 1 {
 		t.Errorf("checked %+v, refused %+v", check.Problems, refused.Problems)

@@ -129,7 +129,7 @@ func TestCreateReturnsLatestAccountName(t *testing.T) {
 		learns      bool
 		want        string
 	}{
-		"Learnt":   {"it is in memory", inMemory("acme"), true, "Acme"},
+		"Learnt":   {"the name is in memory", inMemory("acme"), true, "Acme"},
 		"OnlyLive": {"the watch is delayed", &connections{live: map[string]*v1alpha1.Connection{"acme": learnt}}, false, "Acme"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,9 +192,9 @@ func TestCreateWithReservedUsage(t *testing.T) {
 		want     string
 		notFound bool
 	}{
-		"Covered":   {"it is among the oldest", starter{}.Owner, all[0], true, "", false},
-		"Beyond":    {"the plan does not include it", starter{}.Owner, beyond, true, "SUBSCRIPTION_REQUIRED", false},
-		"NotListed": {"the watch is delayed, and the plan does not include it", starter{}.Owner, beyond, false, "SUBSCRIPTION_REQUIRED", false},
+		"Covered":   {"the connection is among the oldest", starter{}.Owner, all[0], true, "", false},
+		"Beyond":    {"the plan does not include the account", starter{}.Owner, beyond, true, "SUBSCRIPTION_REQUIRED", false},
+		"NotListed": {"the watch is delayed, and the plan does not include the account", starter{}.Owner, beyond, false, "SUBSCRIPTION_REQUIRED", false},
 		"NoLimit":   {"another plan includes all", owner{}.Owner, beyond, true, "", false},
 		"Missing":   {"plans do not matter for missing connections", starter{}.Owner, account("none", "", 0, nil), false, "VALIDATION_ERROR", true},
 		"Leaving":   {"plans do not matter for connections that are being deleted", starter{}.Owner, leaving, true, "VALIDATION_ERROR", false},
@@ -238,11 +238,11 @@ func TestRejectionMessages(t *testing.T) {
 		"NoField": {"the cause has no field", refused(metav1.StatusCause{Message: "bad"}), "VALIDATION_ERROR", "bad"},
 		"Nil":     {"Kubernetes writes <nil> for no field", refused(metav1.StatusCause{Field: "<nil>", Message: "bad"}), "VALIDATION_ERROR", "bad"},
 		"Spec":    {"the spec itself is not a field of the request", refused(metav1.StatusCause{Field: "spec", Message: "bad"}), "VALIDATION_ERROR", "bad"},
-		"NoCause": {"there is no message for the client", refused(), "internal", "create a post: "},
-		"Bare":    {"there is no message for the client", bare, "internal", "create a post: "},
-		"Down":    {"it may have been stored", apierrors.NewServiceUnavailable("down"), "uncertain", ""},
-		"Server":  {"it may have been stored", apierrors.NewServerTimeout(resource, "create", 1), "uncertain", ""},
-		"Error":   {"it may have been stored", apierrors.NewInternalError(errors.New("boom")), "uncertain", ""},
+		"NoCause": {"the error has no message for the client", refused(), "internal", "create a post: "},
+		"Bare":    {"the error has no message for the client", bare, "internal", "create a post: "},
+		"Down":    {"the post may have been stored", apierrors.NewServiceUnavailable("down"), "uncertain", ""},
+		"Server":  {"the post may have been stored", apierrors.NewServerTimeout(resource, "create", 1), "uncertain", ""},
+		"Error":   {"the post may have been stored", apierrors.NewInternalError(errors.New("boom")), "uncertain", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

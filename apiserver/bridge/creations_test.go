@@ -21,25 +21,25 @@ func TestCreations(t *testing.T) {
 		want          string // the other creations with their bytes, and those that are remembered
 	}{
 		{"the first one", "begin", "a", 0, "0 0 [a]"},
-		{"it is not in the index yet", "begin", "b", 0, "1 10 [a b]"},
+		{"the post is not in the index yet", "begin", "b", 0, "1 10 [a b]"},
 		{"a retry is the same creation", "begin", "a", 0, "1 10 [a b]"},
 		{"a rejected creation is not remembered", "refuse", "c", 0, "2 20 [a b]"},
 		{"a failed creation is not remembered", "fail", "b", 0, "[a]"},
 		{"its other request may succeed", "fail", "a", 0, "[a]"},
 		{"a successful creation is remembered", "land", "a", time.Second, "[a]"},
-		{"the index does not show it yet", "begin", "d", 2 * time.Second, "1 10 [a d]"},
-		{"it is in the index", "see", "a", 2 * time.Second, "[a d]"},
+		{"the index does not show the post yet", "begin", "d", 2 * time.Second, "1 10 [a d]"},
+		{"the post is in the index", "see", "a", 2 * time.Second, "[a d]"},
 		{"the index counts it from now on", "begin", "e", 2 * time.Second, "1 10 [d e]"},
 		{"a successful creation is remembered for ten seconds", "land", "d", 2 * time.Second, "[d e]"},
-		{"it was deleted before the index showed it", "begin", "f", 12 * time.Second, "1 10 [e f]"},
+		{"the post was deleted before the index showed it", "begin", "f", 12 * time.Second, "1 10 [e f]"},
 		{"the index shows it before its response", "see", "e", 12 * time.Second, "[e f]"},
-		{"its outcome is unknown, so it may be sent again", "begin", "g", 12 * time.Second, "1 10 [e f g]"},
-		{"it succeeded", "land", "e", 12 * time.Second, "[e f g]"},
+		{"the outcome is unknown, so the post may be sent again", "begin", "g", 12 * time.Second, "1 10 [e f g]"},
+		{"the other creation succeeded", "land", "e", 12 * time.Second, "[e f g]"},
 		{"a repeated outcome counts once", "land", "f", 12 * time.Second, "[e f g]"},
 		{"the last one failed", "fail", "g", 12 * time.Second, "[e f]"},
 		{"the budget is used up", "refuse", "h", time.Minute, "0 0 none"},
 		{"the next one is rejected immediately", "begin", "i", time.Minute, "0 0 [i]"},
-		{"there is no room again", "fail", "i", time.Minute, "none"},
+		{"the budget has room again", "fail", "i", time.Minute, "none"},
 	} {
 		now, got := time.Unix(0, 0).Add(step.at), ""
 		switch step.do {

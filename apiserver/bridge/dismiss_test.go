@@ -43,15 +43,15 @@ func TestDismiss(t *testing.T) {
 		value   string
 		events  int
 	}{
-		"Failed":      {"nothing is published", failedPost(v1alpha1.TargetFailed, v1alpha1.TargetFailed), false, "", "2026-12-01T09:00:00Z", 1},
+		"Failed":      {"no target is published", failedPost(v1alpha1.TargetFailed, v1alpha1.TargetFailed), false, "", "2026-12-01T09:00:00Z", 1},
 		"Partly":      {"an account lacks it", failedPost(v1alpha1.TargetPosted, v1alpha1.TargetFailed), false, "", "2026-12-01T09:00:00Z", 1},
 		"Again":       {"the button was pressed twice", failedPost(v1alpha1.TargetFailed, v1alpha1.TargetFailed, dismissed), true, "", "before", 0},
 		"Retried":     {"the retry reports its own failure", failedPost(v1alpha1.TargetPosted, v1alpha1.TargetFailed, retried(1)), true, "", "", 0},
 		"HalfRetried": {"one failed target is left", failedPost(v1alpha1.TargetFailed, v1alpha1.TargetFailed, retried(1)), false, "", "2026-12-01T09:00:00Z", 1},
-		"Undecided":   {"it may be published: that needs an answer", failedPost(v1alpha1.TargetFailed, v1alpha1.TargetUndecided), false, "CONFLICT", "", 0},
-		"Posted":      {"there is nothing to dismiss", failedPost(v1alpha1.TargetPosted, v1alpha1.TargetPosted), false, "CONFLICT", "", 0},
-		"Pending":     {"it may still be published", failedPost(v1alpha1.TargetFailed, v1alpha1.TargetPending), false, "CONFLICT", "", 0},
-		"Draft":       {"it was never sent", olderDraft(), false, "CONFLICT", "", 0},
+		"Undecided":   {"a target may be published: the user must settle it first", failedPost(v1alpha1.TargetFailed, v1alpha1.TargetUndecided), false, "CONFLICT", "", 0},
+		"Posted":      {"no target has failed", failedPost(v1alpha1.TargetPosted, v1alpha1.TargetPosted), false, "CONFLICT", "", 0},
+		"Pending":     {"a target may still be published", failedPost(v1alpha1.TargetFailed, v1alpha1.TargetPending), false, "CONFLICT", "", 0},
+		"Draft":       {"the draft was never sent", olderDraft(), false, "CONFLICT", "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

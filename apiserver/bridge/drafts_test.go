@@ -206,10 +206,10 @@ func TestPublicationTime(t *testing.T) {
 	}{
 		"Same":      {"the form was sent twice", func(*v1alpha1.Post) {}, true},
 		"Content":   {"another user scheduled other content", func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "Other" }, false},
-		"Later":     {"it is scheduled for another time", func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(soon.Add(time.Minute)) }, false},
+		"Later":     {"the post is scheduled for another time", func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(soon.Add(time.Minute)) }, false},
 		"Draft":     {"a draft is not published", func(p *v1alpha1.Post) { p.Spec.Draft, p.Spec.ScheduledAt = true, nil }, false},
-		"Cancelled": {"it was withdrawn", func(p *v1alpha1.Post) { p.Spec.Cancelled = true }, false},
-		"AtOnce":    {"it was not delayed", func(p *v1alpha1.Post) { p.Spec.ScheduledAt = nil }, false},
+		"Cancelled": {"the post was cancelled", func(p *v1alpha1.Post) { p.Spec.Cancelled = true }, false},
+		"AtOnce":    {"the post was not delayed", func(p *v1alpha1.Post) { p.Spec.ScheduledAt = nil }, false},
 	} {
 		post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: person.Namespace, Name: "p1"}, Spec: hello("a-x").Spec}
 		post.Spec.ScheduledAt = v1alpha1.NewTimePtr(soon)

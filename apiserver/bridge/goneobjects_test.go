@@ -23,7 +23,7 @@ type away struct{}
 
 func (away) Request(ctx context.Context, _ archive.Team, _ string) (archive.Request, error) {
 	if _, limited := ctx.Deadline(); !limited {
-		return archive.Request{}, errors.New("nobody waits for a bucket without an end")
+		return archive.Request{}, errors.New("the bucket must be read with a timeout")
 	}
 	return archive.Request{}, errors.New("connection refused")
 }
@@ -132,9 +132,9 @@ func TestArchivedPostIsReadOnly(t *testing.T) {
 			archive archived
 			want    string
 		}{
-			"it is finished, and remains so":       {archived{post: left}, "CONFLICT"},
-			"it may exist, but cannot be read now": {archived{err: bridge.ErrArchiveAway}, "away"},
-			"it does not exist":                    {archived{}, "NOT_FOUND"},
+			"the post is finished, and remains so":       {archived{post: left}, "CONFLICT"},
+			"the post may exist, but cannot be read now": {archived{err: bridge.ErrArchiveAway}, "away"},
+			"the post does not exist":                    {archived{}, "NOT_FOUND"},
 		} {
 			s := staged(olderDraft())
 			delete(s.posts.stored, "p1")
@@ -155,7 +155,7 @@ func TestArchivedPostIsReadOnly(t *testing.T) {
 // the real store.
 func TestKeyOfDeletedObject(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it starts a store")
+		t.Skip("the test starts a store")
 	}
 	bucket, err := store.New(storetest.Start(t))
 	if err != nil {

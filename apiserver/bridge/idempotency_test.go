@@ -44,7 +44,7 @@ func TestIdempotencyKey(t *testing.T) {
 		{"no key", keyed("", "hi"), caller, nil, "", false, false, 2, nil, "without a key each request is a post"},
 		{"another team", keyed("k", "hi"), other, nil, "", false, false, 2, nil, "keys belong to a team"},
 		{"deleted meanwhile", keyed("k", "hi"), caller, func(p *posts) { clear(p.stored) }, "", true, false, 2, nil, "without a bucket, there is no record of the key after its post was deleted"},
-		{"the first response was lost", keyed("k", "hi"), caller, nil, "", true, true, 2, []fault{{lands: true, err: apierrors.NewTimeoutError("late", 1)}}, "the name makes the tries one"},
+		{"the first response was lost", keyed("k", "hi"), caller, nil, "", true, true, 2, []fault{{lands: true, err: apierrors.NewTimeoutError("late", 1)}}, "the name identifies repeated requests"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &posts{stored: map[string]*v1alpha1.Post{}, faults: tt.faults}
@@ -90,8 +90,8 @@ func TestIdempotencyKeyOfAgents(t *testing.T) {
 		same     bool
 		reason   string
 	}{
-		"a draft would replace the post to be published":    {agent, caller, false, "a draft is not a scheduled post"},
-		"the agent would get a post that it did not create": {caller, agent, false, "agents see only their own posts"},
+		"a draft would replace the post to be published": {agent, caller, false, "a draft is not a scheduled post"},
+		"the agent would get another client's post":      {caller, agent, false, "agents see only their own posts"},
 		"two agents":                           {agent, second, false, "each was allowed for itself"},
 		"a repeated request takes effect once": {agent, agent, true, "agents may repeat requests"},
 		"two teams":                            {agent, elsewhere, false, "keys belong to a team"},
@@ -201,6 +201,6 @@ func TestRejectionsAreNotStored(t *testing.T) {
 	}
 	in.Spec.Targets[0].ConnectionRef.Name = "a-x"
 	if _, err := s.CreatePost(t.Context(), caller, in); err != nil {
-		t.Errorf("the mended request is refused: %v", err)
+		t.Errorf("the corrected request is rejected: %v", err)
 	}
 }

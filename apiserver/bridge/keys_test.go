@@ -116,8 +116,8 @@ func TestCreateKey(t *testing.T) {
 		message     string
 	}{
 		"Plain":   {"a key without an expiry is valid", " For CI ", time.Time{}, nil, "", ""},
-		"Ends":    {"it expires", "For CI", now.Add(time.Millisecond), nil, "", ""},
-		"Ended":   {"it would be expired at its creation", "For CI", now, nil, "VALIDATION_ERROR", "expires_at: must be in the future"},
+		"Ends":    {"the key expires", "For CI", now.Add(time.Millisecond), nil, "", ""},
+		"Ended":   {"the key would be expired at its creation", "For CI", now, nil, "VALIDATION_ERROR", "expires_at: must be in the future"},
 		"TooLate": {"its year is not supported", "For CI", time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC), nil, "VALIDATION_ERROR", "after the year 2999"},
 		"Last":    {"the last supported year is accepted", "For CI", time.Date(2999, 12, 31, 0, 0, 0, 0, time.UTC), nil, "", ""},
 		"Long":    {"names have at most 500 characters", strings.Repeat("é", 501), time.Time{}, nil, "VALIDATION_ERROR", "has 501 characters"},
@@ -192,9 +192,9 @@ func TestListKeys(t *testing.T) {
 		key    *v1alpha1.APIKey
 		state  bridge.KeyState
 	}{
-		"Active":  {"it opens", applied(), bridge.KeyActive},
-		"Ends":    {"it is valid until then", applied(ends(now.Add(time.Millisecond))), bridge.KeyActive},
-		"Ended":   {"it expires at that moment", applied(ends(now)), bridge.KeyExpired},
+		"Active":  {"the key grants access", applied(), bridge.KeyActive},
+		"Ends":    {"the key is valid until then", applied(ends(now.Add(time.Millisecond))), bridge.KeyActive},
+		"Ended":   {"the key expires at that moment", applied(ends(now)), bridge.KeyExpired},
 		"Revoked": {"revocation takes precedence", applied(ends(now), revoked), bridge.KeyRevoked},
 		"TokenEnded": {"its only token has expired", applied(func(k *v1alpha1.APIKey) {
 			k.Spec.Tokens = []v1alpha1.APIKeyToken{{Name: "token", ExpiresAt: v1alpha1.NewTimePtr(now)}}
@@ -239,7 +239,7 @@ func TestRotateKey(t *testing.T) {
 	}{
 		"Applied":   {"another tool manages its tokens", applied(), nil, nil, "ci", "CONFLICT"},
 		"Plain":     {"the first token remains", made(), nil, nil, "ci", ""},
-		"Conflict":  {"it was used concurrently", made(), nil, func(k *keys) { k.stored["ci"].ResourceVersion = "x" }, "ci", ""},
+		"Conflict":  {"another request changed the key", made(), nil, func(k *keys) { k.stored["ci"].ResourceVersion = "x" }, "ci", ""},
 		"Landed":    {"the response was lost", made(), []fault{{true, lost}}, nil, "ci", ""},
 		"Lost":      {"the request was lost", made(), []fault{{false, lost}}, nil, "ci", ""},
 		"StaysLost": {"the Kubernetes API is unavailable", made(), []fault{{false, lost}, {false, lost}, {false, lost}, {false, lost}, {false, lost}}, nil, "ci", "internal"},
@@ -247,7 +247,7 @@ func TestRotateKey(t *testing.T) {
 		"Full":      {"a token has to be removed first", full, nil, nil, "ci", "CONFLICT"},
 		"Revoked":   {"a revoked key is invalid", made(revoked), nil, nil, "ci", "CONFLICT"},
 		"Expired":   {"an expired key is invalid", made(ends(now)), nil, nil, "ci", "CONFLICT"},
-		"Nowhere":   {"it does not exist", made(), nil, nil, "other", "NOT_FOUND"},
+		"Nowhere":   {"the key does not exist", made(), nil, nil, "other", "NOT_FOUND"},
 		"Odd":       {"no key can have this name", made(), nil, nil, "../ci", "NOT_FOUND"},
 		"Refused":   {"Herald lacks the permission", made(), []fault{{false, apierrors.NewForbidden(keysResource, "ci", lost)}}, nil, "ci", "internal"},
 	} {

@@ -58,10 +58,10 @@ func TestCreateChecksUsageFirst(t *testing.T) {
 	}{
 		"PlanFirst":     {"the plan is reported before problems of the post", v1alpha1.ResourceXPosts, nil, []v1alpha1.PostTarget{bad}, "SUBSCRIPTION_REQUIRED", "30 of December 2026 are used and this post needs 1"},
 		"PlatformAfter": {"problems of the post are reported before a platform's", v1alpha1.ResourceTikTokDrafts, nil, []v1alpha1.PostTarget{bad, inbox}, "VALIDATION_ERROR", "caption"},
-		"Platform":      {"the platform does not accept it", v1alpha1.ResourceTikTokDrafts, nil, []v1alpha1.PostTarget{inbox}, "VALIDATION_ERROR", "targets[0].tiktok_draft: "},
-		"Both":          {"the plan comes first", v1alpha1.ResourceXPosts, nil, []v1alpha1.PostTarget{inbox, target("acme")}, "SUBSCRIPTION_REQUIRED", ""},
+		"Platform":      {"the platform does not accept the file", v1alpha1.ResourceTikTokDrafts, nil, []v1alpha1.PostTarget{inbox}, "VALIDATION_ERROR", "targets[0].tiktok_draft: "},
+		"Both":          {"the plan's limit is reported first", v1alpha1.ResourceXPosts, nil, []v1alpha1.PostTarget{inbox, target("acme")}, "SUBSCRIPTION_REQUIRED", ""},
 		"Down":          {"without a count the post is not created", "", errors.New("boom"), []v1alpha1.PostTarget{target("acme")}, "internal", ""},
-		"Room":          {"there is room for all", "", nil, []v1alpha1.PostTarget{inbox, target("acme")}, "", ""},
+		"Room":          {"the plan has room for all targets", "", nil, []v1alpha1.PostTarget{inbox, target("acme")}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -74,7 +74,7 @@ func (c *NotifierContent) validate(stored bool) field.ErrorList {
 	return errs
 }
 
-// addressProblem returns what is wrong with a receiver's address, or "". The manager checks where the name leads.
+// addressProblem returns the problem with a receiver's address, or "". The manager checks the resolved address.
 func addressProblem(address string) string {
 	u, err := url.Parse(address)
 	switch {

@@ -117,7 +117,7 @@ func TestWhoWritesNotifiers(t *testing.T) {
 		"person":    {"the web application has checked the rights", person, true},
 		"key":       {"most keys are for posts", caller, false},
 		"permitted": {"an administrator gave the permission", bridge.Caller{Namespace: "team-a", Key: "k", Permissions: permitted}, true},
-		"agent":     {"a grant does not include it, whatever the person may do", bridge.Caller{Namespace: "team-a", Key: "grant", Author: "ada", Scopes: []bridge.Scope{bridge.ScopePublish}}, false},
+		"agent":     {"a grant does not include notifiers, whatever the user may do", bridge.Caller{Namespace: "team-a", Key: "grant", Author: "ada", Scopes: []bridge.Scope{bridge.ScopePublish}}, false},
 		"by key":    {"an agent with a key has the key's permission", bridge.Caller{Namespace: "team-a", Key: "k", Agent: "scout", Permissions: permitted}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestSecretsAreCounted(t *testing.T) {
 		t.Fatalf("%v, %d Secrets, %v", err, len(n.secrets), n.stored["n"].Annotations)
 	}
 	if current := n.secrets[n.stored["n"].Spec.SecretRef.Name]; string(current.Data["secret"]) != replaced.SigningSecret {
-		t.Error("the notifier uses another secret than the one that is shown")
+		t.Error("the notifier does not use the secret that is shown")
 	}
 	n.conflicts = 100
 	if _, err := service.ReplaceSecret(t.Context(), person, "n"); err == nil || len(n.secrets) != 2 {

@@ -25,11 +25,11 @@ func TestObserve(t *testing.T) {
 	}{
 		"Published": {"the user published it through another replica", func(*v1alpha1.Post) {}, true},
 		"Draft":     {"the post was not published", func(p *v1alpha1.Post) { p.Spec.Draft = true }, false},
-		"OldDraft": {"it was created long ago and published just now", func(p *v1alpha1.Post) {
+		"OldDraft": {"the draft was created long ago and published just now", func(p *v1alpha1.Post) {
 			p.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
 			p.Status.Targets = []v1alpha1.TargetStatus{{Attempt: &v1alpha1.Attempt{StartedAt: minuteAgo}}}
 		}, true},
-		"OldPost": {"it was published long ago", func(p *v1alpha1.Post) { p.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour)) }, false},
+		"OldPost": {"the post was published long ago", func(p *v1alpha1.Post) { p.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour)) }, false},
 		"DraftOfProgram": {"the user published a client's draft", func(p *v1alpha1.Post) {
 			p.Labels = nil
 			p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "key", v1alpha1.LastAuthorAnnotation: person.Author}

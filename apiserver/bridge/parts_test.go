@@ -121,7 +121,7 @@ func TestBegunUpload(t *testing.T) {
 	}{
 		"Resume":           {"the manager waits as long as the addresses are valid", resume, caller, "m-1", begun, &parts{}, nil, nil, "m-1 u-1 2", "", []string{"sign u-1"}, 1},
 		"ResumeUploaded":   {"the response to the end was lost", resume, caller, "m-1", uploaded, &parts{}, nil, nil, "m-1 u-1 0", "", nil, 0},
-		"ResumeJoined":     {"it was joined, but not recorded", resume, caller, "m-1", begun, &parts{signing: store.ErrNotFound}, nil, nil, "m-1 u-1 0", "", []string{"sign u-1", "join u-1"}, 0},
+		"ResumeJoined":     {"the store joined the parts, but the Media does not record it", resume, caller, "m-1", begun, &parts{signing: store.ErrNotFound}, nil, nil, "m-1 u-1 0", "", []string{"sign u-1", "join u-1"}, 0},
 		"ResumeNothing":    {"the store has removed the upload", resume, caller, "m-1", begun, &parts{signing: store.ErrNotFound, joining: store.ErrNotFound}, nil, nil, "", "NOT_FOUND", []string{"sign u-1", "join u-1"}, 0},
 		"ResumeFails":      {"the store does not respond", resume, caller, "m-1", begun, &parts{signing: errLost}, nil, nil, "", "internal", []string{"sign u-1"}, 0},
 		"ResumeUnrecorded": {"the manager would remove the file", resume, caller, "m-1", begun, &parts{}, nil, errLost, "", "internal", []string{"sign u-1"}, 1},
@@ -130,12 +130,12 @@ func TestBegunUpload(t *testing.T) {
 		"FinishEarly":      {"parts are missing", finish, caller, "m-1", begun, &parts{joining: store.ErrIncomplete}, nil, nil, "", "CONFLICT", []string{"join u-1"}, 0},
 		"FinishNothing":    {"the store has removed the upload", finish, caller, "m-1", begun, &parts{joining: store.ErrNotFound}, nil, nil, "", "NOT_FOUND", []string{"join u-1"}, 0},
 		"FinishFails":      {"the store does not respond", finish, caller, "m-1", begun, &parts{joining: errLost}, nil, nil, "", "internal", []string{"join u-1"}, 0},
-		"Abort":            {"nobody pays for it", abort, caller, "m-1", begun, &parts{}, nil, nil, "", "", []string{"abort u-1"}, 0},
+		"Abort":            {"the store frees the parts", abort, caller, "m-1", begun, &parts{}, nil, nil, "", "", []string{"abort u-1"}, 0},
 		"AbortFails":       {"the manager removes it later", abort, caller, "m-1", begun, &parts{fails: errLost}, nil, nil, "", "", []string{"abort u-1"}, 0},
 		"AbortExpired":     {"the manager has removed it", abort, caller, "m-1", phase(v1alpha1.MediaExpired), &parts{}, nil, nil, "", "NOT_FOUND", nil, 0},
 		"Rejected":         {"its content is wrong", resume, caller, "m-1", phase(v1alpha1.MediaRejected), &parts{}, nil, nil, "", "NOT_FOUND", nil, 0},
 		"Leaving":          {"the file is being deleted", resume, caller, "m-1", leaves, &parts{}, nil, nil, "", "NOT_FOUND", nil, 0},
-		"Unknown":          {"there is no such file", resume, caller, "m-2", begun, &parts{}, nil, nil, "", "NOT_FOUND", nil, 0},
+		"Unknown":          {"the file does not exist", resume, caller, "m-2", begun, &parts{}, nil, nil, "", "NOT_FOUND", nil, 0},
 		"NoName":           {"no file can have this name", resume, caller, "M/1", begun, &parts{}, errLost, nil, "", "NOT_FOUND", nil, 0},
 		"NoParts":          {"the store does not take parts any more", resume, caller, "m-1", begun, nil, nil, nil, "", "NOT_FOUND", nil, 0},
 		"Unreadable":       {"the Kubernetes API does not respond", resume, caller, "m-1", begun, &parts{}, errLost, nil, "", "internal", nil, 0},
@@ -153,7 +153,7 @@ func TestBegunUpload(t *testing.T) {
 			t.Errorf("%s: %q, %v, %d deadlines; want %q, %q, %d (%s)", name, got, err, len(f.awaited), tc.got, tc.want, tc.awaited, tc.reason)
 		}
 		if tc.want == "NOT_FOUND" && !strings.Contains(err.Error(), "this upload is over") {
-			t.Errorf("%s: %v does not say what to do (%s)", name, err, tc.reason)
+			t.Errorf("%s: %v does not name the remedy (%s)", name, err, tc.reason)
 		}
 		if tc.parts != nil {
 			if diff := cmp.Diff(tc.calls, tc.parts.calls); diff != "" {

@@ -38,7 +38,7 @@ func TestAuthor(t *testing.T) {
 	}{
 		"Person":  {"the post records its user", person, v1alpha1.OriginWeb, "herald:link", []string{"CreatedByPerson Post/P: by herald:link in the web application"}},
 		"Program": {"requests with an API key are only in the access log", caller, v1alpha1.OriginAPI, "", nil},
-		"Agent":   {"it acts for a user, through the API", agent, v1alpha1.OriginAPI, "oidc:ada", []string{`CreatedByAgent Post/P: by the agent "Claude" for oidc:ada`}},
+		"Agent":   {"the agent acts for a user, through the API", agent, v1alpha1.OriginAPI, "oidc:ada", []string{`CreatedByAgent Post/P: by the agent "Claude" for oidc:ada`}},
 		"KeyOnly": {"an agent with a key names itself", scout, v1alpha1.OriginAPI, "", []string{`CreatedByAgent Post/P: by the agent "scout" with API key k`}},
 	} {
 		p, trail := &posts{stored: map[string]*v1alpha1.Post{}}, &events{}
@@ -182,7 +182,7 @@ func TestSettle(t *testing.T) {
 		"Unnamed":      {"the user saw it, but has no id", nil, nil, 0, bridge.Verdict{Posted: true, Unnamed: true}, "", "0=posted", 1},
 		"UnnamedSo":    {"the manager has processed the answer", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) { t.State = v1alpha1.TargetPosted })}, nil, 0, bridge.Verdict{Posted: true, Unnamed: true}, "", "", 0},
 		"Smuggled":     {"an id cannot contain a second answer", nil, nil, 0, bridge.Verdict{Posted: true, ExternalID: "1,1=not-sent"}, "VALIDATION_ERROR", "", 0},
-		"NoID":         {"neither an id nor a URL was entered", nil, nil, 0, bridge.Verdict{Posted: true}, "VALIDATION_ERROR", "", 0},
+		"NoID":         {"the answer contains neither an id nor a URL", nil, nil, 0, bridge.Verdict{Posted: true}, "VALIDATION_ERROR", "", 0},
 		"NoSuchTarget": {"the post has two targets", nil, nil, 2, notSent, "VALIDATION_ERROR", "", 0},
 		"Negative":     {"target indexes start at 0", nil, nil, -1, notSent, "VALIDATION_ERROR", "", 0},
 		"Decided":      {"a lookup was successful", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) { t.State, t.ExternalID = v1alpha1.TargetPosted, "1" })}, nil, 0, posted, "CONFLICT", "", 0},
@@ -190,11 +190,11 @@ func TestSettle(t *testing.T) {
 		"NotSentSo": {"the manager has processed that answer, too", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) {
 			t.State, t.Attempt.Outcome = v1alpha1.TargetPending, v1alpha1.OutcomeNotSent
 		})}, nil, 0, notSent, "", "", 0},
-		"NothingSent": {"there is no undecided call", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) {
+		"NothingSent": {"the post has no undecided call", []func(*v1alpha1.Post){first(func(t *v1alpha1.TargetStatus) {
 			t.State, t.Attempt = v1alpha1.TargetPending, nil
 		})}, nil, 0, notSent, "CONFLICT", "", 0},
 		"AlwaysWritten": {"each update conflicts", nil, []fault{busy, busy, busy, busy, busy}, 0, posted, "CONFLICT", "", 0},
-		"NothingBegun":  {"there are no targets", []func(*v1alpha1.Post){func(p *v1alpha1.Post) { p.Status.Targets = nil }}, nil, 0, notSent, "CONFLICT", "", 0},
+		"NothingBegun":  {"the post has no targets", []func(*v1alpha1.Post){func(p *v1alpha1.Post) { p.Status.Targets = nil }}, nil, 0, notSent, "CONFLICT", "", 0},
 		"Conflict":      {"the manager updated the post concurrently", nil, []fault{{err: apierrors.NewConflict(resource, "p1", lost)}}, 0, posted, "", "0=posted:1991", 1},
 		"Lost":          {"the response was lost", nil, []fault{{false, lost}}, 0, posted, "", "0=posted:1991", 1},
 		"Landed":        {"the update was stored before the response was lost", nil, []fault{{true, lost}}, 0, posted, "", "0=posted:1991", 1},

@@ -188,7 +188,7 @@ func TestKeyOfADeliveredPost(t *testing.T) {
 		want   string
 		used   int
 	}{
-		"Room": {"both count", 28, "", 30},
+		"Room": {"both posts count", 28, "", 30},
 		"Full": {"the second one exceeds the plan", 29, "SUBSCRIPTION_REQUIRED", 30},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestKeyOfADeliveredPost(t *testing.T) {
 				deliver(t, c, p.stored[detail.ID], "1", others)
 			}
 			if _, err := s.CreatePost(t.Context(), caller, one()); err != nil {
-				t.Errorf("error %v, want the post that is there", err)
+				t.Errorf("error %v, want the existing post", err)
 			}
 			if got := used(t, c); got != others+1 {
 				t.Errorf("%d are used, want %d: it is one post", got, others+1)

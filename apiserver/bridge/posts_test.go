@@ -109,7 +109,7 @@ func (c *cancelling) Update(_ context.Context, before, after *v1alpha1.Post) (*v
 	post.ResourceVersion = c.version
 	c.stored[before.Name] = post
 	if !v1alpha1.SemanticEqual(post.Spec, after.Spec) {
-		return nil, errors.New("a cancel changes something else")
+		return nil, errors.New("a cancel changes another field")
 	}
 	return post, nil
 }
@@ -135,8 +135,8 @@ func TestCancelReleasesUsage(t *testing.T) {
 		"Nothing":    {"the post had no reservations", false, owner{}.Owner, []v1alpha1.PostTarget{target("acme")}, 0, "7", nil, nil, ""},
 		"Draft":      {"a draft does not reserve", true, starter{}.Owner, []v1alpha1.PostTarget{target("acme"), inbox}, 0, "7", nil, nil, ""},
 		"Gone":       {"the connection was deleted, and its inbox count with it", false, owner{}.Owner, []v1alpha1.PostTarget{target("none")}, 0, "7", nil, nil, ""},
-		"Anew":       {"it was updated concurrently", false, owner{}.Owner, []v1alpha1.PostTarget{inbox}, 3, "7", nil, []string{onInbox}, ""},
-		"Down":       {"it is cancelled anyway; the manager releases the rest", false, owner{}.Owner, []v1alpha1.PostTarget{inbox}, 0, "7", errors.New("boom"), []string{onInbox}, "Cannot release a post's unused usage"},
+		"Anew":       {"the post was updated concurrently", false, owner{}.Owner, []v1alpha1.PostTarget{inbox}, 3, "7", nil, []string{onInbox}, ""},
+		"Down":       {"the post is cancelled anyway; the manager releases the rest", false, owner{}.Owner, []v1alpha1.PostTarget{inbox}, 0, "7", errors.New("boom"), []string{onInbox}, "Cannot release a post's unused usage"},
 		"Unreadable": {"the watch updates the list", false, owner{}.Owner, []v1alpha1.PostTarget{target("acme")}, 0, "new", nil, nil, "Cannot list a post"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,8 +179,8 @@ func TestNoConnection(t *testing.T) {
 		target v1alpha1.PostTarget
 		want   v1alpha1.Platform
 	}{
-		"options of YouTube":         {"other platforms do not have them", v1alpha1.PostTarget{YouTube: &v1alpha1.YouTubeOptions{Title: "a film"}}, v1alpha1.PlatformYouTube},
-		"options of TikTok":          {"they determine the platform, whatever the name", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme-x"}, TikTok: &v1alpha1.TikTokOptions{}}, v1alpha1.PlatformTikTok},
+		"options of YouTube":         {"other platforms do not have these options", v1alpha1.PostTarget{YouTube: &v1alpha1.YouTubeOptions{Title: "a film"}}, v1alpha1.PlatformYouTube},
+		"options of TikTok":          {"the options determine the platform, whatever the name", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme-x"}, TikTok: &v1alpha1.TikTokOptions{}}, v1alpha1.PlatformTikTok},
 		"a name with a platform":     {"such names are common", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme-threads.main"}}, v1alpha1.PlatformThreads},
 		"a name with a similar word": {"the platform must be a whole word", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "instagrammers"}}, v1alpha1.PlatformX},
 		"any other name":             {"X accepts every category", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme"}}, v1alpha1.PlatformX},

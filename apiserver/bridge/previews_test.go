@@ -49,11 +49,11 @@ func TestPreviews(t *testing.T) {
 	}
 	f.signing = errors.New("boom")
 	if _, err := s.Previews(person).Of(t.Context(), "late"); code(err) != "internal" {
-		t.Errorf("the store is away: %v", err)
+		t.Errorf("the store is unavailable: %v", err)
 	}
 	f.reading = errors.New("boom")
 	if _, err := s.Previews(person).Of(t.Context(), "m"); code(err) != "internal" {
-		t.Errorf("the Kubernetes API is away: %v", err)
+		t.Errorf("the Kubernetes API is unavailable: %v", err)
 	}
 	s.Files, f.reading = nil, nil
 	if got, err := s.Previews(person).Of(t.Context(), "m"); err != nil || got.URL != "" {
@@ -103,7 +103,7 @@ func TestPreviewURLsAreStable(t *testing.T) {
 	first := address()
 	clk.SetTime(now.Add(9 * time.Minute))
 	if again := address(); again != first {
-		t.Errorf("while a person types, %s becomes %s", first, again)
+		t.Errorf("while a user types, %s becomes %s", first, again)
 	}
 	c.stored["m"] = file("two")
 	if other := address(); other == first || !strings.Contains(other, "/two?") {

@@ -44,10 +44,10 @@ func TestPostsInProgress(t *testing.T) {
 		want   string
 	}{
 		"Posts":          {"the listed post and the one in progress use all the room", v1alpha1.TeamBudget{Posts: new(int32(2))}, "spec.budget.posts "},
-		"PostsFit":       {"there is room for three", v1alpha1.TeamBudget{Posts: new(int32(3))}, ""},
+		"PostsFit":       {"the budget has room for three", v1alpha1.TeamBudget{Posts: new(int32(3))}, ""},
 		"Bytes":          {"three posts are a byte too large", v1alpha1.TeamBudget{PostBytes: bytes(3*size - 1)}, "spec.budget.postBytes "},
 		"BytesFit":       {"the limit is inclusive", v1alpha1.TeamBudget{PostBytes: bytes(3 * size)}, ""},
-		"Unfinished":     {"none of them is published yet", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(2))}, "spec.budget.unfinishedPosts "},
+		"Unfinished":     {"both posts are unpublished", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(2))}, "spec.budget.unfinishedPosts "},
 		"UnfinishedFits": {"three may be unpublished", v1alpha1.TeamBudget{UnfinishedPosts: new(int32(3))}, ""},
 	} {
 		p := &posts{stored: map[string]*v1alpha1.Post{}}
@@ -108,7 +108,7 @@ func TestFilesInProgress(t *testing.T) {
 		want   string
 	}{
 		"Files":    {"two of three files fit", v1alpha1.TeamBudget{PendingFiles: new(int32(2))}, "spec.budget.pendingFiles "},
-		"FilesFit": {"there is room for three", v1alpha1.TeamBudget{PendingFiles: new(int32(3))}, ""},
+		"FilesFit": {"the budget has room for three", v1alpha1.TeamBudget{PendingFiles: new(int32(3))}, ""},
 		"Bytes":    {"three files are a byte too large", v1alpha1.TeamBudget{PendingFileBytes: bytes(14)}, "spec.budget.pendingFileBytes "},
 		"BytesFit": {"the limit is inclusive", v1alpha1.TeamBudget{PendingFileBytes: bytes(15)}, ""},
 	} {

@@ -189,12 +189,12 @@ func TestIsNowhere(t *testing.T) {
 		post *v1alpha1.Post
 		want bool
 	}{
-		"a draft is not published":           {draft, true},
-		"a cancelled post is not published":  {cancelled, true},
-		"it may be published at any moment":  {of(v1alpha1.TargetPending), false},
-		"each target has failed":             {of(v1alpha1.TargetFailed, v1alpha1.TargetFailed), true},
-		"one target is published":            {of(v1alpha1.TargetFailed, v1alpha1.TargetPosted), false},
-		"the first card of a tree is online": {inPart, false},
+		"a draft is not published":                        {draft, true},
+		"a cancelled post is not published":               {cancelled, true},
+		"a pending target may be published at any moment": {of(v1alpha1.TargetPending), false},
+		"each target has failed":                          {of(v1alpha1.TargetFailed, v1alpha1.TargetFailed), true},
+		"one target is published":                         {of(v1alpha1.TargetFailed, v1alpha1.TargetPosted), false},
+		"the first card of a tree is online":              {inPart, false},
 	} {
 		if got := isNowhere(tc.post); got != tc.want {
 			t.Errorf("%s: nowhere %t, want %t", reason, got, tc.want)

@@ -41,9 +41,9 @@ func TestUnlessRepeated(t *testing.T) {
 		want   string // "repeated", or the result of code
 	}{
 		"Published": {"the user may have pressed the button twice", func(*unreadablePosts, *v1alpha1.Post) {}, "repeated"},
-		"Cancelled": {"it is not published", func(_ *unreadablePosts, p *v1alpha1.Post) { p.Spec.Cancelled = true }, ""},
+		"Cancelled": {"a cancelled post is not published", func(_ *unreadablePosts, p *v1alpha1.Post) { p.Spec.Cancelled = true }, ""},
 		"Edited":    {"its text has changed", func(_ *unreadablePosts, p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "Other" }, ""},
-		"Deleted":   {"it is not published", func(u *unreadablePosts, _ *v1alpha1.Post) { clear(u.stored) }, ""},
+		"Deleted":   {"a deleted post is not published", func(u *unreadablePosts, _ *v1alpha1.Post) { clear(u.stored) }, ""},
 		"Away":      {"whether it repeats a post is unknown", func(u *unreadablePosts, _ *v1alpha1.Post) { u.err = boom }, "internal"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -116,16 +116,16 @@ func TestRepeatsAChange(t *testing.T) {
 		change   func(*stage) (*v1alpha1.Post, error)
 		repeated bool
 	}{
-		"Published": {"it is being published", olderDraft(), func(s *stage) (*v1alpha1.Post, error) {
+		"Published": {"the draft is being published", olderDraft(), func(s *stage) (*v1alpha1.Post, error) {
 			return s.Publish(t.Context(), person, "p1", bridge.Version(s.post()), spec, nil)
 		}, true},
-		"Scheduled": {"it will be published", olderDraft(), func(s *stage) (*v1alpha1.Post, error) {
+		"Scheduled": {"the draft will be published", olderDraft(), func(s *stage) (*v1alpha1.Post, error) {
 			return s.Publish(t.Context(), person, "p1", bridge.Version(s.post()), spec, &tomorrow)
 		}, true},
-		"Edited": {"it was scheduled long ago", olderDraft(scheduledFor(tomorrow)), func(s *stage) (*v1alpha1.Post, error) {
+		"Edited": {"the draft was scheduled long ago", olderDraft(scheduledFor(tomorrow)), func(s *stage) (*v1alpha1.Post, error) {
 			return s.EditScheduled(t.Context(), person, "p1", bridge.Version(s.post()), later)
 		}, false},
-		"Moved": {"it was scheduled long ago", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) { p.Spec.Targets = spec.Targets }), func(s *stage) (*v1alpha1.Post, error) {
+		"Moved": {"the draft was scheduled long ago", olderDraft(scheduledFor(tomorrow), func(p *v1alpha1.Post) { p.Spec.Targets = spec.Targets }), func(s *stage) (*v1alpha1.Post, error) {
 			return s.Reschedule(t.Context(), person, "p1", bridge.Version(s.post()), nextMonth)
 		}, false},
 	} {

@@ -53,17 +53,17 @@ func TestRetryPost(t *testing.T) {
 		want          []string
 		code, message string
 	}{
-		"Failed":           {"nothing is public", []v1alpha1.TargetState{failed, failed}, nil, []string{"a", "b"}, "", ""},
+		"Failed":           {"no target is public", []v1alpha1.TargetState{failed, failed}, nil, []string{"a", "b"}, "", ""},
 		"PartlyPosted":     {"one target is public", []v1alpha1.TargetState{posted, failed}, nil, []string{"b"}, "", ""},
 		"PartlyRetried":    {"another post may publish one target", []v1alpha1.TargetState{failed, failed}, retried(0), []string{"b"}, "", ""},
-		"Retried":          {"the other post may publish it", []v1alpha1.TargetState{failed, failed}, retried(0, 1), nil, "CONFLICT", "target 0: post p2 sends it there again; target 1: post p2 sends it there again"},
-		"Posted":           {"it is public", []v1alpha1.TargetState{posted, posted}, nil, nil, "CONFLICT", "target 0: already posted there"},
-		"InProgress":       {"it may be published within seconds", []v1alpha1.TargetState{failed, pending}, nil, nil, "CONFLICT", "only a failed post can be retried"},
+		"Retried":          {"the other post may publish the target", []v1alpha1.TargetState{failed, failed}, retried(0, 1), nil, "CONFLICT", "target 0: post p2 sends it there again; target 1: post p2 sends it there again"},
+		"Posted":           {"every target is public", []v1alpha1.TargetState{posted, posted}, nil, nil, "CONFLICT", "target 0: already posted there"},
+		"InProgress":       {"a target may be published within seconds", []v1alpha1.TargetState{failed, pending}, nil, nil, "CONFLICT", "only a failed post can be retried"},
 		"Undecided":        {"a user has to answer, for the retry would wait", []v1alpha1.TargetState{undecided, failed}, nil, nil, "CONFLICT", "cannot be retried: target 0: "},
 		"Withdrawn":        {"a removed target does not hinder the others", []v1alpha1.TargetState{v1alpha1.TargetWithdrawn, failed}, nil, []string{"b"}, "", ""},
 		"Archived":         {"its targets cannot be reserved", []v1alpha1.TargetState{failed, failed}, func(p *v1alpha1.Post) { p.ResourceVersion = "" }, nil, "CONFLICT", "is archived"},
 		"Disconnected":     {"the retry would be incomplete", []v1alpha1.TargetState{failed, failed}, func(p *v1alpha1.Post) { p.Spec.Targets[1] = target("gone") }, nil, "CONFLICT", `account "gone" is no longer connected`},
-		"AnotherPost":      {"there is no such post", []v1alpha1.TargetState{failed, failed}, func(p *v1alpha1.Post) { p.Name = "p3" }, nil, "NOT_FOUND", ""},
+		"AnotherPost":      {"the post does not exist", []v1alpha1.TargetState{failed, failed}, func(p *v1alpha1.Post) { p.Name = "p3" }, nil, "NOT_FOUND", ""},
 		"PostedElsewhere":  {"a public target may lack its connection", []v1alpha1.TargetState{failed, posted}, func(p *v1alpha1.Post) { p.Spec.Targets[1] = target("gone") }, []string{"a"}, "", ""},
 		"ScheduledForPast": {"the retry is published at once", []v1alpha1.TargetState{failed, failed}, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(now.AddDate(0, -1, 0)) }, []string{"a", "b"}, "", ""},
 	} {
@@ -133,7 +133,7 @@ func TestMayRetry(t *testing.T) {
 		want   string
 	}{
 		"Reads":    {"its scope is read-only", bridge.Caller{Namespace: caller.Namespace, Scopes: []bridge.Scope{bridge.ScopeRead}}, v1alpha1.SubscriptionActive, "INSUFFICIENT_SCOPE"},
-		"Drafts":   {"a person publishes the draft", bridge.Caller{Namespace: caller.Namespace, Scopes: []bridge.Scope{bridge.ScopeDraft}}, v1alpha1.SubscriptionActive, ""},
+		"Drafts":   {"a user publishes the draft", bridge.Caller{Namespace: caller.Namespace, Scopes: []bridge.Scope{bridge.ScopeDraft}}, v1alpha1.SubscriptionActive, ""},
 		"Inactive": {"the team has no subscription", caller, v1alpha1.SubscriptionCancelled, "SUBSCRIPTION_REQUIRED"},
 	} {
 		s, p := withRetry(retriedPost(v1alpha1.TargetFailed, v1alpha1.TargetFailed))

@@ -72,9 +72,9 @@ func TestWaitsForReview(t *testing.T) {
 		post *v1alpha1.Post
 		want bool
 	}{
-		"an agent's draft":                         {olderDraft(wanted), true},
-		"a user's draft":                           {olderDraft(), false},
-		"an agent's draft that a person scheduled": {olderDraft(wanted, scheduledFor(tomorrow)), false},
+		"an agent's draft":                       {olderDraft(wanted), true},
+		"a user's draft":                         {olderDraft(), false},
+		"an agent's draft that a user scheduled": {olderDraft(wanted, scheduledFor(tomorrow)), false},
 	} {
 		got, err := staged(tc.post).GetPost(t.Context(), person, "p1")
 		if err != nil || got.Waits != tc.want {

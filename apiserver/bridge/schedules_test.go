@@ -139,7 +139,7 @@ func TestListSchedules(t *testing.T) {
 		names = append(names, of.Name)
 	}
 	if want := []string{"friday", "monday", "tuesday"}; err != nil || !slices.Equal(names, want) {
-		t.Errorf("%v, %v; want %v, without the one that is being deleted", names, err, want)
+		t.Errorf("%v, %v; want %v, without the deleted schedule", names, err, want)
 	}
 	drafts := bridge.Caller{Namespace: caller.Namespace, Scopes: []bridge.Scope{"none"}}
 	if _, err := s.ListSchedules(t.Context(), drafts); code(err) != "INSUFFICIENT_SCOPE" {
@@ -163,7 +163,7 @@ func TestGetSchedule(t *testing.T) {
 		reading    error
 		want       string
 	}{
-		"Found":   {"it exists", "monday", nil, nil, ""},
+		"Found":   {"the schedule exists", "monday", nil, nil, ""},
 		"Unknown": {"no schedule has the name", "tuesday", nil, nil, "NOT_FOUND"},
 		"NoName":  {"no schedule can have it", "Mon/day", nil, errLost, "NOT_FOUND"},
 		"Leaving": {"its posts are being deleted", "monday", terminating, nil, "NOT_FOUND"},
@@ -197,7 +197,7 @@ func TestViewSchedule(t *testing.T) {
 		warns    bool
 		upcoming int
 	}{
-		"Own":      {"its own zone takes precedence", zoned("Europe/Berlin"), "Asia/Tokyo", "Europe/Berlin", time.Date(2026, 12, 7, 8, 0, 0, 0, time.UTC), false, bridge.UpcomingTimes},
+		"Own":      {"the schedule's own zone takes precedence", zoned("Europe/Berlin"), "Asia/Tokyo", "Europe/Berlin", time.Date(2026, 12, 7, 8, 0, 0, 0, time.UTC), false, bridge.UpcomingTimes},
 		"Team":     {"the team's zone is the default", zoned(""), "Asia/Tokyo", "Asia/Tokyo", time.Date(2026, 12, 7, 0, 0, 0, 0, time.UTC), false, bridge.UpcomingTimes},
 		"NoZone":   {"neither has a zone", zoned(""), "", "UTC", time.Date(2026, 12, 7, 9, 0, 0, 0, time.UTC), false, bridge.UpcomingTimes},
 		"NoTeam":   {"the team was deleted", zoned(""), "-", "UTC", time.Date(2026, 12, 7, 9, 0, 0, 0, time.UTC), false, bridge.UpcomingTimes},
@@ -260,7 +260,7 @@ func TestMayWriteSchedule(t *testing.T) {
 	}{
 		"Person":   {"an editor may publish", person, nil, nil},
 		"Agent":    {"the team trusts its agents", agent, nil, nil},
-		"Reviewed": {"the team reviews what its agents publish", agent, func(s *v1alpha1.TeamSpec) { s.Agents.Publishing = v1alpha1.AgentsDraft }, map[string]string{"create": "INSUFFICIENT_SCOPE", "update": "INSUFFICIENT_SCOPE", "suspend": "INSUFFICIENT_SCOPE", "resume": "INSUFFICIENT_SCOPE", "delete": "INSUFFICIENT_SCOPE"}},
+		"Reviewed": {"the team reviews its agents' posts", agent, func(s *v1alpha1.TeamSpec) { s.Agents.Publishing = v1alpha1.AgentsDraft }, map[string]string{"create": "INSUFFICIENT_SCOPE", "update": "INSUFFICIENT_SCOPE", "suspend": "INSUFFICIENT_SCOPE", "resume": "INSUFFICIENT_SCOPE", "delete": "INSUFFICIENT_SCOPE"}},
 		"Drafts":   {"its scope covers drafts only", drafts, nil, map[string]string{"create": "INSUFFICIENT_SCOPE", "update": "INSUFFICIENT_SCOPE", "suspend": "INSUFFICIENT_SCOPE", "resume": "INSUFFICIENT_SCOPE", "delete": "INSUFFICIENT_SCOPE"}},
 		"Unpaid":   {"a team without a subscription may stop its posts only", person, func(s *v1alpha1.TeamSpec) { s.Subscription.State = v1alpha1.SubscriptionCancelled }, map[string]string{"create": "SUBSCRIPTION_REQUIRED", "update": "SUBSCRIPTION_REQUIRED", "resume": "SUBSCRIPTION_REQUIRED"}},
 	} {
@@ -294,7 +294,7 @@ func TestCreateSchedule(t *testing.T) {
 	}{
 		"New":          {"no schedule has the name", "tuesday", nil, nil, mondays(), "", false, 1},
 		"Again":        {"the request was repeated", "monday", nil, nil, mondays(), "", true, 0},
-		"Defaults":     {"the defaults are those of the stored one", "monday", nil, nil, mondays(func(spec *v1alpha1.PostScheduleSpec) { spec.Template.OnUnknownOutcome = "" }), "", true, 0},
+		"Defaults":     {"the defaults come from the stored schedule", "monday", nil, nil, mondays(func(spec *v1alpha1.PostScheduleSpec) { spec.Template.OnUnknownOutcome = "" }), "", true, 0},
 		"SameName":     {"another schedule has the name", "monday", nil, nil, mondays(func(spec *v1alpha1.PostScheduleSpec) { spec.Schedule = "0 8 * * 1" }), "CONFLICT", false, 0},
 		"Leaving":      {"the other one is being deleted", "monday", terminating, nil, mondays(), "CONFLICT", false, 0},
 		"Lost":         {"the response was lost, and the schedule stored", "tuesday", nil, []fault{{lands: true, err: errLost}}, mondays(), "", false, 1},
@@ -302,7 +302,7 @@ func TestCreateSchedule(t *testing.T) {
 		"Full":         {"the team has as many as its plan allows", "tuesday", nil, []fault{{err: exceeded("postschedules", 3)}}, mondays(), "SUBSCRIPTION_REQUIRED", false, 0},
 		"Unavailable":  {"the Kubernetes API does not respond", "tuesday", nil, []fault{{err: errLost}, {err: errLost}, {err: errLost}}, mondays(), "internal", false, 0},
 		"BreaksARule":  {"its posts would fail", "tuesday", nil, nil, mondays(func(spec *v1alpha1.PostScheduleSpec) { spec.Texts = nil }), "VALIDATION_ERROR", false, 0},
-		"InvalidTimes": {"it has no times", "tuesday", nil, nil, mondays(func(spec *v1alpha1.PostScheduleSpec) { spec.Schedule = "0 9 30 2 *" }), "VALIDATION_ERROR", false, 0},
+		"InvalidTimes": {"the schedule has no times", "tuesday", nil, nil, mondays(func(spec *v1alpha1.PostScheduleSpec) { spec.Schedule = "0 9 30 2 *" }), "VALIDATION_ERROR", false, 0},
 		"InvalidName":  {"its posts could not be named", "Tuesday", nil, nil, mondays(), "VALIDATION_ERROR", false, 0},
 	} {
 		edits := []func(*v1alpha1.PostSchedule){}
@@ -338,22 +338,22 @@ func TestValidateSchedule(t *testing.T) {
 		edit       func(*v1alpha1.PostScheduleSpec)
 		want       []string
 	}{
-		"Valid":         {"it has no problems", "monday", nil, nil},
+		"Valid":         {"the schedule has no problems", "monday", nil, nil},
 		"LongestName":   {"its posts add their time", strings.Repeat("a", 48), nil, nil},
 		"LongName":      {"its posts could not be named", strings.Repeat("a", 49), nil, []string{"name"}},
-		"NoName":        {"it needs one", "", nil, []string{"name"}},
-		"WrongName":     {"it is part of an address", "Monday", nil, []string{"name"}},
-		"Expression":    {"it is not one of cron", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Schedule = "mondays" }, []string{"schedule"}},
-		"Zone":          {"it does not exist", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.TimeZone = "Europe/Atlantis" }, []string{"time_zone"}},
+		"NoName":        {"the schedule needs a name", "", nil, []string{"name"}},
+		"WrongName":     {"the name is part of an address", "Monday", nil, []string{"name"}},
+		"Expression":    {"the expression is not cron syntax", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Schedule = "mondays" }, []string{"schedule"}},
+		"Zone":          {"the time zone does not exist", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.TimeZone = "Europe/Atlantis" }, []string{"time_zone"}},
 		"NoPosts":       {"its end is before its start", "monday", bounds(tomorrow, tomorrow.Add(-time.Second)), []string{"end_at"}},
 		"OneMoment":     {"a post may be due at that time", "monday", bounds(tomorrow, tomorrow), nil},
-		"StartOnly":     {"it does not end", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.StartAt = v1alpha1.NewTimePtr(tomorrow) }, nil},
-		"EndOnly":       {"it starts at once", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.EndAt = v1alpha1.NewTimePtr(tomorrow) }, nil},
+		"StartOnly":     {"the schedule does not end", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.StartAt = v1alpha1.NewTimePtr(tomorrow) }, nil},
+		"EndOnly":       {"the schedule starts immediately", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.EndAt = v1alpha1.NewTimePtr(tomorrow) }, nil},
 		"FirstText":     {"X rejects it", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Texts[0] = long }, []string{"texts[0]"}},
 		"SecondText":    {"X rejects it a week later", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Texts[1] = long }, []string{"texts[1]"}},
-		"Caption":       {"it is the same for each post, so it is reported once", "monday", both, []string{"targets[1].caption"}},
+		"Caption":       {"the caption is the same for each post, so its problem is reported once", "monday", both, []string{"targets[1].caption"}},
 		"NoText":        {"X needs a text", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Texts = nil }, []string{"targets[0].caption"}},
-		"NoConnection":  {"nobody can publish it", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Template.Targets[0].ConnectionRef.Name = "gone" }, []string{"targets[0].connection_id"}},
+		"NoConnection":  {"no account can publish the post", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Template.Targets[0].ConnectionRef.Name = "gone" }, []string{"targets[0].connection_id"}},
 		"SeveralAtOnce": {"a user corrects all at once", "", func(spec *v1alpha1.PostScheduleSpec) { spec.Schedule, spec.Texts[1] = "mondays", long }, []string{"name", "schedule", "texts[1]"}},
 	} {
 		s, stored, _ := withSchedules()
@@ -404,15 +404,15 @@ func TestUpdateSchedule(t *testing.T) {
 		writes        int
 	}{
 		"Changed":          {"the client has read this version", nothing, "monday", "u.3", mondays(earlier), "", "", 1},
-		"Unchanged":        {"nothing is to be written", nothing, "monday", "u.3", mondays(), "", "", 0},
+		"Unchanged":        {"the spec is unchanged", nothing, "monday", "u.3", mondays(), "", "", 0},
 		"Repeated":         {"the first request has stored it", inEdit(earlier), "monday", "u.2", mondays(earlier), "", "", 0},
-		"Defaults":         {"they are those of the stored one", nothing, "monday", "u.2", mondays(func(spec *v1alpha1.PostScheduleSpec) { spec.Template.OnUnknownOutcome = "" }), "", "", 0},
+		"Defaults":         {"the defaults come from the stored schedule", nothing, "monday", "u.2", mondays(func(spec *v1alpha1.PostScheduleSpec) { spec.Template.OnUnknownOutcome = "" }), "", "", 0},
 		"Stale":            {"another user has changed it", signedBy("oidc:ada"), "monday", "u.2", mondays(earlier), "CONFLICT", "since you opened it" + bridge.LastBy + "oidc:ada;", 0},
 		"StaleOfATool":     {"another tool has changed it", nothing, "monday", "u.2", mondays(earlier), "CONFLICT", "since you opened it; your change", 0},
 		"Invalid":          {"its posts would fail", nothing, "monday", "u.3", mondays(invalid), "VALIDATION_ERROR", "schedule: ", 0},
 		"InvalidSuspended": {"a schedule with problems may be suspended", inEdit(invalid), "monday", "u.3", mondays(invalid, suspended), "", "", 1},
-		"InvalidBoth":      {"it may not get another problem", inEdit(invalid), "monday", "u.3", mondays(invalid, suspended, func(spec *v1alpha1.PostScheduleSpec) { spec.Texts = nil }), "VALIDATION_ERROR", "", 0},
-		"Unknown":          {"it was deleted", nothing, "tuesday", "u.3", mondays(), "NOT_FOUND", `no schedule "tuesday"`, 0},
+		"InvalidBoth":      {"an invalid schedule must not get another problem", inEdit(invalid), "monday", "u.3", mondays(invalid, suspended, func(spec *v1alpha1.PostScheduleSpec) { spec.Texts = nil }), "VALIDATION_ERROR", "", 0},
+		"Unknown":          {"the schedule was deleted", nothing, "tuesday", "u.3", mondays(), "NOT_FOUND", `no schedule "tuesday"`, 0},
 	} {
 		s, stored, written := withSchedules(tc.stored)
 		got, err := s.UpdateSchedule(t.Context(), person, tc.id, tc.version, tc.spec)
@@ -445,9 +445,9 @@ func TestSuspendSchedule(t *testing.T) {
 	}{
 		"Suspend":     {"a user stops it", false, true, nil, false, "", 1, "ScheduleSuspendedByPerson"},
 		"Resume":      {"a user continues it", true, false, nil, false, "", 1, "ScheduleResumedByPerson"},
-		"Already":     {"nothing changes", true, true, nil, false, "", 0, ""},
+		"Already":     {"the schedule is already suspended", true, true, nil, false, "", 0, ""},
 		"Conflict":    {"the manager has written the status", false, true, []fault{conflict}, false, "", 2, "ScheduleSuspendedByPerson"},
-		"Conflicts":   {"somebody else is changing it all the time", false, true, []fault{conflict, conflict, conflict, conflict, conflict}, false, "CONFLICT", 5, ""},
+		"Conflicts":   {"another user keeps changing the schedule", false, true, []fault{conflict, conflict, conflict, conflict, conflict}, false, "CONFLICT", 5, ""},
 		"Lost":        {"the request was lost", false, true, []fault{lost}, false, "", 2, "ScheduleSuspendedByPerson"},
 		"Landed":      {"the response was lost", false, true, []fault{landed}, false, "", 1, "ScheduleSuspendedByPerson"},
 		"Unavailable": {"the Kubernetes API does not respond", false, true, []fault{lost, lost, lost, lost, lost}, false, "internal", 5, ""},
@@ -484,7 +484,7 @@ func TestDeleteSchedule(t *testing.T) {
 	}{
 		"Deleted": {"a user deletes it", "monday", nil, "", 1},
 		"Gone":    {"another request has deleted it", "monday", []fault{{err: apierrors.NewNotFound(schedulesResource, "monday")}}, "", 1},
-		"Unknown": {"there is no such schedule", "tuesday", nil, "NOT_FOUND", 0},
+		"Unknown": {"the schedule does not exist", "tuesday", nil, "NOT_FOUND", 0},
 		"Failed":  {"the Kubernetes API does not respond", "monday", []fault{{err: errLost}}, "internal", 0},
 	} {
 		s, stored, written := withSchedules()

@@ -29,7 +29,7 @@ func TestSearchTerms(t *testing.T) {
 		want   string
 	}{
 		"Same":   {"a text counts once, for any number of accounts", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "Über uns", ""), to("b", "Über uns", "")}}, "uber uns"},
-		"Later":  {"a repeated text does not hide a later one", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "One", ""), to("b", "One", ""), to("c", "Two", "")}}, "one two"},
+		"Later":  {"a repeated text does not hide a later text", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "One", ""), to("b", "One", ""), to("c", "Two", "")}}, "one two"},
 		"Own":    {"each account's text counts", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "One", ""), to("b", "Two", "")}}, "one two"},
 		"Film":   {"titles count as well", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "Text", "A Film")}}, "a film text"},
 		"Thread": {"each card of a thread counts", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "", "")}, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "First"}, {}, {Caption: "Second"}}}}, "first second"},

@@ -98,11 +98,11 @@ func TestSmallPictures(t *testing.T) {
 		err    error
 		want   string
 	}{
-		"a large picture":            {"the thumbnail has 20 KiB", 9 << 20, "team-a/u-1.small", nil, "https://store/team-a/u-1.small?valid=15m0s"},
-		"a small picture":            {"the thumbnail is smaller in any case", 9000, "team-a/u-1.small", nil, "https://store/team-a/u-1.small?valid=15m0s"},
-		"none, of a small":           {"it was uploaded before thumbnails existed", 9000, "", store.ErrNotFound, "https://store/team-a/u-1?valid=15m0s"},
-		"none, of a large":           {"a list contains many files", 9 << 20, "", store.ErrNotFound, ""},
-		"the store does not respond": {"a list is complete without thumbnails", 9 << 20, "", errors.New("boom"), ""},
+		"a large picture":                     {"the thumbnail has 20 KiB", 9 << 20, "team-a/u-1.small", nil, "https://store/team-a/u-1.small?valid=15m0s"},
+		"a small picture":                     {"the thumbnail is smaller in any case", 9000, "team-a/u-1.small", nil, "https://store/team-a/u-1.small?valid=15m0s"},
+		"a small picture without a thumbnail": {"the picture was uploaded before thumbnails existed", 9000, "", store.ErrNotFound, "https://store/team-a/u-1?valid=15m0s"},
+		"a large picture without a thumbnail": {"a list contains many files", 9 << 20, "", store.ErrNotFound, ""},
+		"the store does not respond":          {"a list is complete without thumbnails", 9 << 20, "", errors.New("boom"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

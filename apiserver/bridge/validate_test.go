@@ -27,8 +27,8 @@ func TestRefusePost(t *testing.T) {
 		cost   int
 	}{
 		"Caption":  {"a post needs a caption", caller, []string{"spacing: is unknown"}, 0, "spacing: is unknown; ", "", 1},
-		"Draft":    {"whether it is a draft is unknown, and a draft may lack a caption", drafts, []string{"draft: must be true or false"}, 0, "draft: must be true or false", ".caption: ", 1},
-		"TooMany":  {"there is no room for more problems", caller, []string{"spacing: is unknown"}, 7, "spacing: is unknown; and 7 more", ".caption: ", 0},
+		"Draft":    {"the request may be a draft, which needs no caption", drafts, []string{"draft: must be true or false"}, 0, "draft: must be true or false", ".caption: ", 1},
+		"TooMany":  {"the message has no room for more problems", caller, []string{"spacing: is unknown"}, 7, "spacing: is unknown; and 7 more", ".caption: ", 0},
 		"NoAccess": {"the caller may not create posts", bridge.Caller{Namespace: caller.Namespace, Scopes: []bridge.Scope{"herald:read"}}, []string{"spacing: is unknown"}, 0, "", "spacing", 0},
 	} {
 		s := service(&posts{}, inMemory("acme"))

@@ -86,7 +86,7 @@ var _ = Describe("Connecting an account", func() {
 		}
 		Expect(secret.Data).To(HaveLen(len(keys)+2), "no other data")
 		Expect(apps().Identify(platform, secret.Annotations[credentials.AppMarkAnnotation],
-			string(secret.Data[v1alpha1.CredentialsAccessToken]), string(secret.Data[v1alpha1.CredentialsRefreshToken]))).To(Equal("herald"), "the manager knows whose token it is")
+			string(secret.Data[v1alpha1.CredentialsAccessToken]), string(secret.Data[v1alpha1.CredentialsRefreshToken]))).To(Equal("herald"), "the manager knows the token's owner")
 		identity, err := registry[platform].Identify(ctx, platforms.Token{
 			Access: string(secret.Data[v1alpha1.CredentialsAccessToken]), Scopes: string(secret.Data[v1alpha1.CredentialsScopes]),
 		})
@@ -180,7 +180,7 @@ var _ = Describe("An invalid callback", func() {
 			t.who.Session = visitor("ann").Session
 		}, unknown),
 		Entry("without a session", func(_ context.Context, t *trip) { t.who.Session = "" }, unknown),
-		Entry("as another user, in the same session", func(_ context.Context, t *trip) { t.who.Person = "bob" }, unknown),
+		Entry("by another user, in the same session", func(_ context.Context, t *trip) { t.who.Person = "bob" }, unknown),
 		Entry("without the cookie", func(_ context.Context, t *trip) { clear(t.cookies) }, unknown),
 		Entry("with a forged cookie", func(_ context.Context, t *trip) {
 			for name := range t.cookies {
@@ -221,7 +221,7 @@ var _ = Describe("An invalid callback", func() {
 		}, "media.write"),
 	)
 
-	It("does not connect anything when it is repeated", func(ctx SpecContext) {
+	It("does not connect an account when it is repeated", func(ctx SpecContext) {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		t := d.startFlow(ctx, visitor("ann"), v1alpha1.PlatformX, "").agree(ctx, account)
 		_, err := t.arrive(ctx)
@@ -351,7 +351,7 @@ var _ = Describe("Choosing one of several accounts", func() {
 		Expect(found).To(BeEmpty())
 	},
 		Entry("another session", func(_ *desk, who *connect.Visitor, _, _ *string) { who.Session = "another" }, "another session"),
-		Entry("another person", func(_ *desk, who *connect.Visitor, _, _ *string) { who.Person = "bob" }, "another session"),
+		Entry("another user", func(_ *desk, who *connect.Visitor, _, _ *string) { who.Person = "bob" }, "another session"),
 		Entry("a text that was not sealed here", func(_ *desk, _ *connect.Visitor, pending, _ *string) { *pending = "made-up" }, "start again"),
 		Entry("an account that was not offered", func(_ *desk, _ *connect.Visitor, _, account *string) { *account = "902" }, "choose one"),
 		Entry("a selection after ten minutes", func(d *desk, _ *connect.Visitor, _, _ *string) { d.clock.Step(10 * time.Minute) }, "ten minutes"),
@@ -368,7 +368,7 @@ var _ = Describe("Connecting an account again", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(out.Renewed).To(BeTrue())
 		after, fresh := d.stored(ctx, first.Connection.Name)
-		Expect(after.UID).To(Equal(before.UID), "posts go on referring to it")
+		Expect(after.UID).To(Equal(before.UID), "posts still refer to it")
 		Expect(fresh.Name).NotTo(Equal(old.Name))
 		Expect(fresh.Data[v1alpha1.CredentialsAccessToken]).NotTo(Equal(old.Data[v1alpha1.CredentialsAccessToken]))
 		Expect(metav1.IsControlledBy(fresh, after)).To(BeTrue())

@@ -87,7 +87,7 @@ var _ = Describe("Connecting an account by an app password", func() {
 		Expect(made.Annotations).To(HaveKeyWithValue(v1alpha1.AuthorAnnotation, "oidc:ann"))
 		Expect(string(secret.Data[v1alpha1.CredentialsAccessToken])).To(Equal(did + ":" + appPassword))
 		Expect(secret.Data).To(HaveLen(1))
-		Expect(secret.Annotations).NotTo(HaveKey(credentials.AppMarkAnnotation), "there is no app")
+		Expect(secret.Annotations).NotTo(HaveKey(credentials.AppMarkAnnotation), "the platform has no app")
 		Expect(d.log.String()).NotTo(ContainSubstring(appPassword))
 	})
 
@@ -115,6 +115,6 @@ var _ = Describe("Connecting an account by an app password", func() {
 	},
 		Entry("the server does not accept the password", typed("acme.test", "zzzz-zzzz-zzzz-zzzz"), bridge.CodeValidation, "wrong or was revoked"),
 		Entry("the account's own password opens everything, and is not sent", typed("acme.test", "my own password"), bridge.CodeValidation, "not an app password"),
-		Entry("a handle without a domain belongs to nobody", typed("acme", appPassword), bridge.CodeValidation, "handle is not complete"),
+		Entry("a handle without a domain does not exist", typed("acme", appPassword), bridge.CodeValidation, "handle is not complete"),
 		Entry("a platform with consent pages has none", &connect.Credentials{Platform: v1alpha1.PlatformX, Name: "a.b", Password: appPassword}, bridge.CodeNotFound, "accounts of X cannot be connected here"))
 })

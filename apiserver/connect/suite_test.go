@@ -126,7 +126,7 @@ func (v *vault) Open(purpose, text string, into any) error {
 	defer v.mu.Unlock()
 	found, ok := v.kept[text]
 	if !ok || found.purpose != purpose || !v.clock.Now().Before(found.until) {
-		return errors.New("sealed elsewhere, for something else, or too long ago")
+		return errors.New("sealed by another key, for another purpose, or expired")
 	}
 	return json.Unmarshal(found.content, into)
 }

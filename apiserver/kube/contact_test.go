@@ -154,7 +154,7 @@ func TestFollowers(t *testing.T) {
 		do     func()
 		want   int
 	}{
-		"Changed":   {"it is reported once", func() { f.changed(one) }, 1},
+		"Changed":   {"the change is reported once", func() { f.changed(one) }, 1},
 		"Often":     {"unread changes are reported once", func() { f.changed(one); f.changed(one); f.changed(one) }, 1},
 		"OtherTeam": {"the namespace is part of the key", func() { f.changed(other) }, 0},
 		"OtherPost": {"the name is part of the key", func() { f.changed(postKey{"team-a", "p2"}) }, 0},

@@ -176,7 +176,7 @@ func TestDribble(t *testing.T) {
 		// cut holds the callers whose bodies were cut off.
 		cut map[string]int
 	}{
-		"small ones":             {"one of them is cancelled", repeated(128, smallBody, four...), 2 * time.Second, sent{"z", 1000}, nil, map[string]int{"a": 1}},
+		"small ones":             {"one of the requests is cancelled", repeated(128, smallBody, four...), 2 * time.Second, sent{"z", 1000}, nil, map[string]int{"a": 1}},
 		"at first":               {"a body has a minimum time", repeated(128, smallBody, four...), minTransferTime - time.Second/2, sent{"z", 1000}, ErrBodiesFull, nil},
 		"large ones":             {"large bodies are cancelled too", repeated(6, 1<<20, "a", "b", "c"), 4 * time.Second, sent{"z", 100 << 10}, nil, map[string]int{"a": 1}},
 		"their share of time":    {"a large body has more time", repeated(6, 1<<20, "a", "b", "c"), 2 * time.Second, sent{"z", 100 << 10}, ErrBodiesFull, nil},

@@ -102,7 +102,7 @@ func TestRoom(t *testing.T) {
 		"authenticated once": {"the next request on the connection may be another user's", []step{
 			come("a"), come("a"), known(0), turn(0, http.StateIdle), turn(0, http.StateActive), known(1), {from: "a", closed: []int{0}, reached: BoundPerAddress},
 		}},
-		"hijacked": {"its server no longer counts it", []step{
+		"hijacked": {"the server no longer counts a hijacked connection", []step{
 			come("a"), come("a"), turn(0, http.StateActive), turn(0, http.StateHijacked), come("a"),
 		}},
 	} {
@@ -152,7 +152,7 @@ func TestIdle(t *testing.T) {
 		"two thirds":  {"two thirds of the time remain", 66, 81 * time.Second, false},
 		"a bit later": {"two thirds of the time have passed", 66, 83 * time.Second, true},
 		"nearly full": {"the minimum time", 98, 4 * time.Second, false},
-		"and later":   {"the minimum time has passed", 98, 6 * time.Second, true},
+		"later":       {"the minimum time has passed", 98, 6 * time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,7 @@ func TestTake(t *testing.T) {
 		remaining, reset, retry, reason string
 	}{
 		{"a", 0, true, "2", "20", "", "three requests a minute, all at once if necessary"},
-		{"a", 0, true, "1", "40", "", "each request uses one"},
+		{"a", 0, true, "1", "40", "", "each request uses one token"},
 		{"b", 0, true, "2", "20", "", "callers do not share"},
 		{"a", 0, true, "0", "60", "", "the last one"},
 		{"a", 0, false, "0", "60", "20", "one is added every twenty seconds"},
@@ -43,7 +43,7 @@ func TestTake(t *testing.T) {
 		}
 	}
 	if len(l.callers) != 1 {
-		t.Errorf("%d callers are remembered; those who have been away are not needed", len(l.callers))
+		t.Errorf("%d callers are remembered; absent ones are not needed", len(l.callers))
 	}
 }
 

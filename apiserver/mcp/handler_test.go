@@ -147,7 +147,7 @@ func TestBadMessages(t *testing.T) {
 func TestRevisions(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"", "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"} {
-		t.Run("Of"+version, func(t *testing.T) {
+		t.Run("Revision"+version, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
 			session := connect(t, w.serve(t), "key", version)
@@ -362,7 +362,7 @@ func TestNameOfTheAgent(t *testing.T) {
 		"Invisible":  {"invisible characters are not a name", bridge.Caller{Key: "deploy"}, "\u200b\U000e0041\x1b", "deploy"},
 		"Hidden":     {"control characters are removed", bridge.Caller{}, "A\x1b[31m\U000e0049\U000e0067B\u202eC\n\n  D\ufe0f", "A[31mBC D"},
 		"Long":       {"pages have room for a short name", bridge.Caller{}, strings.Repeat("ä", 200), strings.Repeat("ä", 80) + "…"},
-		"Nothing":    {"there is always a name", bridge.Caller{}, "", "an agent"},
+		"Nothing":    {"the agent always has a name", bridge.Caller{}, "", "an agent"},
 	} {
 		if got := h.named(tc.caller, &message{client: tc.client}).Agent; got != tc.want {
 			t.Errorf("%s: %s: %q, want %q", name, tc.reason, got, tc.want)

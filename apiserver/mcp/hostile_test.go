@@ -81,7 +81,7 @@ func TestMessagesAreCharged(t *testing.T) {
 	}{
 		"NoMessage": {"parsing it costs as much as a valid message", strings.Repeat("[", maxMessage), 400, 9},
 		"TooMany":   {"half a MiB is 8 times 64 KiB", `{"x":[` + strings.Repeat("1,", maxMessage/2-8) + "1]}", 400, 8},
-		"NotPassed": {"the SDK does not get it", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("a", 200<<10) + `"}}`, 413, 4},
+		"NotPassed": {"the SDK does not get the message", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("a", 200<<10) + `"}}`, 413, 4},
 		"ATool":     {"arguments are part of the message", callTool("create_post", `{"category":"text","x":"`+strings.Repeat("a", 200<<10)+`"}`), 200, 4},
 		"NoSubject": {"tools that do not create objects parse arguments too", callTool("get_post", `{"id":"`+strings.Repeat("a", 200<<10)+`"}`), 200, 4},
 		"Unread":    {"the client declared that it is too large", strings.Repeat("a", maxMessage+1), 413, 1},

@@ -219,7 +219,7 @@ func sameSchema(t *testing.T, at string, rest *openapi3.Schema, tool schema) {
 		rest = rest.AllOf[0].Value
 	}
 	if tool == nil {
-		t.Errorf("%s: the tool does not have it", at)
+		t.Errorf("%s: the tool lacks the property", at)
 		return
 	}
 	nullable := rest.Nullable || rest.Type.Includes("null") // in OpenAPI 3.0 and 3.1
@@ -280,12 +280,12 @@ func TestAnnotations(t *testing.T) {
 		reason                                     string
 		readOnly, idempotent, destructive, outside bool
 	}{
-		"list_connections":        {"it reads", true, true, false, false},
-		"list_posts":              {"it reads", true, true, false, false},
-		"get_post":                {"it reads", true, true, false, false},
+		"list_connections":        {"the tool only reads", true, true, false, false},
+		"list_posts":              {"the tool only reads", true, true, false, false},
+		"get_post":                {"the tool only reads", true, true, false, false},
 		"create_media_upload_url": {"each call creates another URL and no public object", false, false, false, false},
 		"create_post":             {"each call creates a post, visible to the public", false, false, false, true},
-		"cancel_post":             {"it is destructive and idempotent", false, true, true, false},
+		"cancel_post":             {"the tool is destructive and idempotent", false, true, true, false},
 	} {
 		got := listed(t, newWorld())[name].Annotations
 		if diff := cmp.Diff(map[string]bool{

@@ -28,7 +28,7 @@ func TestSuspended(t *testing.T) {
 		isError         bool
 		want            string
 	}{
-		"Never":        {reason: "there is no suspension", tool: "list_posts", arguments: `{}`},
+		"Never":        {reason: "the team is not suspended", tool: "list_posts", arguments: `{}`},
 		"Over":         {reason: "the suspension has ended", times: over, tool: "list_posts", arguments: `{}`},
 		"JustAsked":    {"the manager has not recorded the start yet", true, nil, "list_posts", `{}`, false, says + ", by"},
 		"Since":        {"users ask for the duration", true, lasts, "list_posts", `{}`, false, says + " since 2026-12-01T08:00:00Z, by"},

@@ -80,8 +80,8 @@ func TestPages(t *testing.T) {
 		"List":       {"one URL covers all rows", "list_posts", `{}`, true, "A person sees a post at " + site + "ID, with its `id` in place of ID."},
 		"Accounts":   {"connections are not posts", "list_connections", `{}`, true, ""},
 		"Refused":    {"no such post", "get_post", `{"id":"p2"}`, true, ""},
-		"NoWeb":      {"there is no web application", "get_post", `{"id":"p1"}`, false, ""},
-		"NoWebPosts": {"there is no web application", "list_posts", `{}`, false, ""},
+		"NoWeb":      {"the installation has no web application", "get_post", `{"id":"p1"}`, false, ""},
+		"NoWebPosts": {"the installation has no web application", "list_posts", `{}`, false, ""},
 	} {
 		w := newWorld()
 		w.pages = tc.pages
@@ -114,9 +114,9 @@ func TestWaiting(t *testing.T) {
 		"Unset":         {"the default allows it", "key", "", text("Hello", at), false, ""},
 		"TeamScheduled": {"the team requires a review", "publish", v1alpha1.AgentsDraft, text("Hello", at), true, later.Format("2006-01-02T15:04:05.000Z")},
 		"TeamKey":       {"an agent with a key is reviewed too", "key", v1alpha1.AgentsDraft, text("Hello"), true, v1alpha1.WantedNow},
-		"TeamDraft":     {"it was a draft already", "publish", v1alpha1.AgentsDraft, text("Hello", `,"draft":true`), true, ""},
+		"TeamDraft":     {"the post was a draft already", "publish", v1alpha1.AgentsDraft, text("Hello", `,"draft":true`), true, ""},
 		"ScopeNow":      {"the scope covers drafts only", "draft", v1alpha1.AgentsMayPublish, text("Hello"), true, v1alpha1.WantedNow},
-		"ScopeDraft":    {"it was a draft already", "draft", v1alpha1.AgentsMayPublish, text("Hello", `,"draft":true`), true, ""},
+		"ScopeDraft":    {"the post was a draft already", "draft", v1alpha1.AgentsMayPublish, text("Hello", `,"draft":true`), true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -265,7 +265,7 @@ func TestIgnoredArguments(t *testing.T) {
 		want                    string
 	}{
 		"Known":      {"all arguments are known", "list_posts", `{"status":"draft","limit":5}`, false, ""},
-		"None":       {"there are no arguments", "list_posts", `null`, false, ""},
+		"None":       {"the call has no arguments", "list_posts", `null`, false, ""},
 		"Dates":      {"without these filters the list differs", "list_posts", `{"since":"2026-11-01","from":1}`, false, "ignored: since, from. list_posts does not have these arguments"},
 		"Id":         {"the operation only uses the id", "cancel_post", `{"id":"p1","reason":"x"}`, true, "ignored: reason. cancel_post"},
 		"Connection": {"each operation has its own arguments", "list_connections", `{"limit":1}`, false, "ignored: limit. list_connections"},
@@ -293,7 +293,7 @@ func TestNumbers(t *testing.T) {
 	for _, tc := range []struct{ reason, body, want string }{
 		{"digits", callTool("list_posts", `{"limit":10,"page":2}`), `"page":2,"limit":10`},
 		{"languages with floating-point numbers only write a decimal point", callTool("list_posts", `{"limit":10.0,"page":2.0}`), `"page":2,"limit":10`},
-		{"or an exponent", callTool("list_posts", `{"limit":1e1,"page":0.2E+1}`), `"page":2,"limit":10`},
+		{"an exponent is allowed, too", callTool("list_posts", `{"limit":1e1,"page":0.2E+1}`), `"page":2,"limit":10`},
 		{"numbers beyond the limits are clamped", callTool("list_posts", `{"limit":1e400,"page":-1e400}`), `"page":1,"limit":100`},
 		{"a page is a whole number", callTool("list_posts", `{"page":1.5}`), "page: must be a whole number"},
 		{"a string is not a number", callTool("list_posts", `{"limit":"10"}`), "limit: must be a whole number or null"},

@@ -196,7 +196,7 @@ func TestThreatFetchFlood(t *testing.T) {
 		t.Errorf("sent %d requests", p.asked.Load())
 	}
 	if _, err := w.Read(t.Context(), question(p.URL+"/client-0.json"), ada.Person); err != nil {
-		t.Errorf("one that is remembered: %v", err)
+		t.Errorf("a remembered document: %v", err)
 	}
 	if _, err := w.Read(t.Context(), question(p.URL+"/client-x.json"), eve.Person); err != nil {
 		t.Errorf("another person: %v", err)

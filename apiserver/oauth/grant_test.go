@@ -76,7 +76,7 @@ func TestThreatReorderedScopes(t *testing.T) {
 		want   string
 		reason string
 	}{
-		"backwards":           {[]v1alpha1.OAuthScope{"publish", "draft", "read"}, "", "read draft publish", "it is the same set"},
+		"backwards":           {[]v1alpha1.OAuthScope{"publish", "draft", "read"}, "", "read draft publish", "the order of scopes does not matter"},
 		"backwards, no posts": {[]v1alpha1.OAuthScope{"publish", "draft", "read"}, "list posts", "", "every scope includes read"},
 		"backwards, reader":   {[]v1alpha1.OAuthScope{"publish", "draft", "read"}, "update posts", "read", "a missing permission also removes draft"},
 		"only publish":        {[]v1alpha1.OAuthScope{"publish"}, "list posts", "", "reading needs read, which the grant lacks"},
@@ -107,7 +107,7 @@ func TestThreatOtherTeam(t *testing.T) {
 	_, _ = w.grants.Create(t.Context(), copied)
 	caller, err := w.Caller(t.Context(), tokens.text("access_token"))
 	if err != nil || caller.Namespace != acme {
-		t.Errorf("it acts in %q: %v", caller.Namespace, err)
+		t.Errorf("the token acts in %q: %v", caller.Namespace, err)
 	}
 	moved := strings.Replace(tokens.text("refresh_token"), acme, beta, 1)
 	if got := w.post(TokenPath, refreshing(client, moved)); got.text("error") != invalidGrant {

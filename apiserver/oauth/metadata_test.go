@@ -60,7 +60,7 @@ func TestProxied(t *testing.T) {
 	}
 	_, err := w.Read(t.Context(), question("https://agent.example/client.json"), ada.Person)
 	if page, ok := errors.AsType[*PageError](err); !ok || !strings.Contains(page.Message, "proxy") {
-		t.Errorf("a client that uses one all the same: %v", err)
+		t.Errorf("a client that uses one anyway: %v", err)
 	}
 }
 

@@ -131,12 +131,12 @@ func TestLives(t *testing.T) {
 	}
 	w.Sweep(t.Context())
 	if len(w.grants.List("")) != 1 {
-		t.Error("people cannot see what became of it")
+		t.Error("users cannot see the grant's end")
 	}
 	w.clock.Step(endedRetention)
 	w.Sweep(t.Context())
 	if len(w.grants.List("")) != 0 {
-		t.Error("it is never removed")
+		t.Error("the grant is never removed")
 	}
 	// The admission policies allow no other deletion.
 	if last := w.grants.removed[0]; last.RevokedAt == nil || last.RevokedReason != v1alpha1.GrantExpired {

@@ -29,21 +29,21 @@ func TestThreatCodeTheft(t *testing.T) {
 		form url.Values
 		want string
 	}{
-		"without the verifier":                 {redemption(client, code, set("code_verifier")), invalidGrant},
-		"with another verifier":                {redemption(client, code, set("code_verifier", verifier+"x")), invalidGrant},
-		"with the challenge":                   {redemption(client, code, set("code_verifier", challengeOf(verifier))), invalidGrant},
-		"with a short verifier":                {redemption(client, code, set("code_verifier", "short")), invalidGrant},
-		"as another client":                    {redemption(other, code), invalidGrant},
-		"without a client":                     {redemption(client, code, set("client_id")), invalidClient},
-		"for another address":                  {redemption(client, code, set("redirect_uri", "http://127.0.0.1/other")), invalidGrant},
-		"changed":                              {redemption(client, spoiled(code)), invalidGrant},
-		"another sealed text of the server":    {redemption(client, w.keys.Seal(purposeConsent, map[string]string{}, time.Hour)), invalidGrant},
-		"for another resource":                 {redemption(client, code, set("resource", "https://evil.example/mcp")), invalidTarget},
-		"by another grant type":                {redemption(client, code, set("grant_type", "password")), unsupportedGrant},
-		"without a grant type":                 {redemption(client, code, set("grant_type")), invalidRequest},
-		"with a parameter twice":               {redemption(client, code, set("code", code, code)), invalidRequest},
-		"as a refresh":                         {redemption(client, code, set("grant_type", "refresh_token"), set("refresh_token", code)), invalidGrant},
-		"for two resources, one of them valid": {redemption(client, code, set("resource", site+"/mcp", "https://evil.example")), invalidTarget},
+		"without the verifier":                      {redemption(client, code, set("code_verifier")), invalidGrant},
+		"with another verifier":                     {redemption(client, code, set("code_verifier", verifier+"x")), invalidGrant},
+		"with the challenge":                        {redemption(client, code, set("code_verifier", challengeOf(verifier))), invalidGrant},
+		"with a short verifier":                     {redemption(client, code, set("code_verifier", "short")), invalidGrant},
+		"another client redeems the code":           {redemption(other, code), invalidGrant},
+		"without a client":                          {redemption(client, code, set("client_id")), invalidClient},
+		"for another address":                       {redemption(client, code, set("redirect_uri", "http://127.0.0.1/other")), invalidGrant},
+		"changed":                                   {redemption(client, spoiled(code)), invalidGrant},
+		"another sealed text of the server":         {redemption(client, w.keys.Seal(purposeConsent, map[string]string{}, time.Hour)), invalidGrant},
+		"for another resource":                      {redemption(client, code, set("resource", "https://evil.example/mcp")), invalidTarget},
+		"by another grant type":                     {redemption(client, code, set("grant_type", "password")), unsupportedGrant},
+		"without a grant type":                      {redemption(client, code, set("grant_type")), invalidRequest},
+		"with a parameter twice":                    {redemption(client, code, set("code", code, code)), invalidRequest},
+		"the code is used as a refresh token":       {redemption(client, code, set("grant_type", "refresh_token"), set("refresh_token", code)), invalidGrant},
+		"for two resources, only one of them valid": {redemption(client, code, set("resource", site+"/mcp", "https://evil.example")), invalidTarget},
 	} {
 		if got := w.post(TokenPath, tc.form); got.text("error") != tc.want || got.text("access_token") != "" {
 			t.Errorf("%s: %d %s, want %s", name, got.status, got.body, tc.want)
@@ -152,7 +152,7 @@ func TestThreatDowngrade(t *testing.T) {
 		_, err := w.Read(t.Context(), tc.query, ada.Person)
 		var refused *Refused
 		if !errors.As(err, &refused) {
-			t.Errorf("%s: %v, want that the client hears of it", name, err)
+			t.Errorf("%s: %v, want an error for the client", name, err)
 			continue
 		}
 		got := queryOf(t, refused.Location)
@@ -211,12 +211,12 @@ func TestThreatFixation(t *testing.T) {
 		of session.Session
 		d  Decision
 	}{
-		"of another user":       {eve, Decision{Sealed: sealed, Allow: true, Most: bridge.ScopeRead}},
-		"of another sign-in":    {again, Decision{Sealed: sealed, Allow: true, Most: bridge.ScopeRead}},
-		"another user's denial": {eve, Decision{Sealed: sealed}},
-		"changed":               {ada, Decision{Sealed: spoiled(sealed), Allow: true, Most: bridge.ScopeRead}},
-		"nothing":               {ada, Decision{Allow: true, Most: bridge.ScopeRead}},
-		"a code":                {ada, Decision{Sealed: code, Allow: true, Most: bridge.ScopeRead}},
+		"another user's session":    {eve, Decision{Sealed: sealed, Allow: true, Most: bridge.ScopeRead}},
+		"another sign-in's session": {again, Decision{Sealed: sealed, Allow: true, Most: bridge.ScopeRead}},
+		"another user's denial":     {eve, Decision{Sealed: sealed}},
+		"changed":                   {ada, Decision{Sealed: spoiled(sealed), Allow: true, Most: bridge.ScopeRead}},
+		"nothing":                   {ada, Decision{Allow: true, Most: bridge.ScopeRead}},
+		"a code":                    {ada, Decision{Sealed: code, Allow: true, Most: bridge.ScopeRead}},
 	} {
 		location, err := w.Decide(t.Context(), tc.of, tc.d)
 		var shown *PageError
@@ -248,7 +248,7 @@ func TestThreatEscalation(t *testing.T) {
 		"all, if no scope is requested": {ada, "", acme, bridge.ScopePublish, "read draft publish"},
 		"more than requested":           {ada, "read", acme, bridge.ScopeDraft, ""},
 		"more than permitted":           {eve, "publish", acme, bridge.ScopeDraft, ""},
-		"what may":                      {eve, "publish", acme, bridge.ScopeRead, "read"},
+		"the user's own scope":          {eve, "publish", acme, bridge.ScopeRead, "read"},
 		"another team":                  {ada, "publish", beta, bridge.ScopeRead, ""},
 		"a namespace without a team":    {ada, "publish", "kube-system", bridge.ScopeRead, ""},
 		"an unknown scope":              {ada, "publish", acme, "admin", ""},
@@ -303,15 +303,15 @@ func TestThreatHostileBodies(t *testing.T) { //nolint:paralleltest // it measure
 	const most = 2 << 20
 	form := "application/x-www-form-urlencoded"
 	for _, tc := range []struct{ name, reason, path, kind, body string }{
-		{"a mebibyte", "it is not read completely", RegisterPath, jsonType, `{"client_name":"` + strings.Repeat("a", 1<<20)},
+		{"a mebibyte", "the server does not read the whole body", RegisterPath, jsonType, `{"client_name":"` + strings.Repeat("a", 1<<20)},
 		{"brackets only", "each adds a level to a decoder", RegisterPath, jsonType, strings.Repeat("[", maxRegistration)},
 		{"brackets within a field", "the field has another type", RegisterPath, jsonType, `{"redirect_uris":` + strings.Repeat("[", maxRegistration-20)},
 		{"thousands of URIs", "each adds a string", RegisterPath, jsonType, `{"redirect_uris":["` + strings.Repeat(`","`, 5000) + `"]}`},
 		{"a repeated field", "the last one would count", RegisterPath, jsonType, `{` + strings.Repeat(`"redirect_uris":["a"],`, 700) + `"client_name":"x"}`},
 		{"thousands of parameters", "each adds a map entry", TokenPath, form, strings.Repeat("a&", maxTokenForm/2)},
 		{"different parameters", "each has its own name", TokenPath, form, manyParameters(maxTokenForm)},
-		{"a form of a mebibyte", "it is not read completely", TokenPath, form, "code=" + strings.Repeat("a", 1<<20)},
-		{"a code as long as the form", "it is parsed and verified", TokenPath, form, "grant_type=authorization_code&code=" + strings.Repeat("a.", maxTokenForm/2-50)},
+		{"a form of a mebibyte", "the server does not read the whole body", TokenPath, form, "code=" + strings.Repeat("a", 1<<20)},
+		{"a code as long as the form", "the server parses and verifies the code", TokenPath, form, "grant_type=authorization_code&code=" + strings.Repeat("a.", maxTokenForm/2-50)},
 		{"a token as long as the form", "revocation parses and verifies it", RevokePath, form, "token=" + strings.Repeat("a.", maxTokenForm/2-50)},
 		{"percent signs", "each is an escape or an error", TokenPath, form, "code=" + strings.Repeat("%25", maxTokenForm/3-10)},
 	} {

@@ -198,11 +198,11 @@ func TestExamplesCanBeCopied(t *testing.T) {
 		}
 		for _, command := range commands {
 			if !strings.Contains(command, "'"+v.base+"/") || strings.Contains(command, placeholder) || strings.Contains(command, "{id}") {
-				t.Errorf("this cannot be called:\n%s", command)
+				t.Errorf("the example cannot be called:\n%s", command)
 			}
 			_, body, found := strings.Cut(command, "-d '")
 			if body = strings.TrimSuffix(body, "'"); found && !json.Valid([]byte(body)) {
-				t.Errorf("this body is no JSON:\n%s", body)
+				t.Errorf("the example's body is not JSON:\n%s", body)
 			}
 		}
 	})
@@ -252,7 +252,7 @@ func TestLLMs(t *testing.T) {
 	t.Parallel()
 	text := string(LLMs(site))
 	if strings.Contains(text, placeholder) {
-		t.Error("it does not name the site")
+		t.Error("the page does not name the site")
 	}
 	head, lists, _ := strings.Cut(text, "\n## ")
 	if !strings.HasPrefix(head, "# Herald\n\n> ") || strings.Count(text, "\n# ") != 0 {
@@ -273,7 +273,7 @@ func TestLLMs(t *testing.T) {
 	for _, operation := range operationID.FindAllStringSubmatch(string(raw), -1) {
 		tool := strings.ToLower(capital.ReplaceAllString(operation[1], "_$0"))
 		if !strings.Contains(text, "`"+tool+"`") {
-			t.Errorf("it lacks the tool %s", tool)
+			t.Errorf("the page lacks the tool %s", tool)
 		}
 	}
 }

@@ -24,17 +24,17 @@ func TestLaterPlatforms(t *testing.T) {
 		publishes  []v1alpha1.Platform
 		enum, text string
 	}{
-		"none": {"an installation without them has no trace of them", nil, "x facebook", "`x`, `threads`, `facebook` |"},
+		"none": {"an installation without them does not mention them", nil, "x facebook", "`x`, `threads`, `facebook` |"},
 		"one of version 1": {
-			"the document always has these, as that of version 1 does", []v1alpha1.Platform{v1alpha1.PlatformX}, "x facebook", "`x`, `threads`, `facebook` |",
+			"the document always has these, like that of version 1", []v1alpha1.Platform{v1alpha1.PlatformX}, "x facebook", "`x`, `threads`, `facebook` |",
 		},
 		"one": {
-			"clients may pass it, and see which categories it takes",
+			"clients may send the value, and see its categories",
 			[]v1alpha1.Platform{v1alpha1.PlatformBluesky},
 			"x facebook bluesky", "`bluesky`, `x`, `threads`, `facebook` |",
 		},
 		"both": {
-			"one does not hide the other",
+			"one platform does not hide the other",
 			[]v1alpha1.Platform{v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon},
 			"x facebook mastodon bluesky", "`mastodon`, `bluesky`, `x`, `threads`, `facebook` |",
 		},

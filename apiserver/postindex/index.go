@@ -41,8 +41,8 @@ type Summary struct {
 	Author string
 	// Picture is the name of the post's first file; empty for a post without files.
 	Picture string
-	// Words are the beginning of the post's texts for a search, as package text's Plain returns them, and Accounts are the
-	// connections that it goes to, in order. Pages include neither.
+	// Words are the beginning of the post's texts for a search, as package text's Plain returns them, and Accounts are its
+	// connections, in order. Pages include neither.
 	Words    string
 	Accounts []string
 	// Handled is true for a failed post that no longer needs a user: one dismissed it, or another post retries its failed

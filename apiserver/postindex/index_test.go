@@ -159,7 +159,7 @@ func TestMergesByResourceVersion(t *testing.T) {
 			"cancelled posts appear in no list", []told{wholeList(10, listed{cancelled, 1}, listed{at("b", 1), 2})}, []string{"b"},
 		},
 		"RelistAfterRestoredBackupForgetsOwnWrites": {
-			"writes after the backup are lost, even those that the watch has not reported",
+			"writes after the backup are lost, even unreported ones",
 			[]told{
 				progress(100), upsert(105, at("lost", 1)), upsert(106, withStatus(at("revived", 2), v1alpha1.PhaseCancelled)),
 				wholeList(50, listed{at("revived", 2), 40}),

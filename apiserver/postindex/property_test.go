@@ -155,7 +155,7 @@ func (s *store) deliverEvents(t *rapid.T) {
 // bookmark reports the progress of the watch: to just before its next event.
 func (s *store) bookmark(t *rapid.T) {
 	if s.relist != nil || s.relists {
-		t.Skip("there is no open watch")
+		t.Skip("no watch is open")
 	}
 	s.seen = s.version
 	if len(s.watch) > 0 {

@@ -147,7 +147,7 @@ func (q *Search) span(of sequence, low, high int) (first, end int) {
 			return first, end
 		}
 	}
-	// Where too few posts come before the cursor, it is the first page, and where none comes after it, the last one.
+	// If too few posts precede the cursor, this is the first page; if none follows it, the last one.
 	atEnd := q.Cursor != nil && !q.Cursor.Back
 	if q.SoonestFirst != atEnd {
 		return max(high-q.Limit, low), high

@@ -212,7 +212,7 @@ func TestCheckTogether(t *testing.T) {
 		synctest.Wait()
 		leave()
 		if got := <-first; got.State != readiness.Unavailable {
-			t.Errorf("who leaves gets %+v, want unavailable", got)
+			t.Errorf("an aborted request gets %+v, want unavailable", got)
 		}
 		wg.Wait()
 		if len(w.requests) != 1 {

@@ -25,7 +25,7 @@ func TestClient(t *testing.T) {
 	}{
 		"no proxy":       {"the connection has the address", nil, "203.0.113.7:4711", nil, "203.0.113.7"},
 		"untrusted":      {"a client's own claim is ignored", inFront, "203.0.113.7:4711", []string{"192.0.2.1"}, "203.0.113.7"},
-		"none is named":  {"no proxy is trusted by default", nil, "10.0.0.1:4711", []string{"192.0.2.1"}, "10.0.0.1"},
+		"default":        {"no proxy is trusted by default", nil, "10.0.0.1:4711", []string{"192.0.2.1"}, "10.0.0.1"},
 		"one":            {"the proxy reports its client", inFront, "10.0.0.1:4711", []string{"203.0.113.7"}, "203.0.113.7"},
 		"two":            {"trusted proxies are skipped", inFront, "10.0.0.1:4711", []string{"203.0.113.7, 10.9.9.9"}, "203.0.113.7"},
 		"lines":          {"each proxy may add its own header line", inFront, "10.0.0.1:4711", []string{"203.0.113.7", "10.9.9.9"}, "203.0.113.7"},

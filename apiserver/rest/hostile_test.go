@@ -193,7 +193,7 @@ func TestHostilePosts(t *testing.T) {
 		"names with common prefixes": {`{"x":[` + strings.TrimSuffix(strings.Repeat(names()+",", 60), ",") + `]}`, "category: is missing"},
 		"twice, at the end":          {`{"category":"text","targets":[],"x":"` + caption("a", 1<<20-200) + `","x":1}`, "appears twice"},
 		"spaces":                     {`{` + caption(" ", 1<<20-200) + `"category":"text"}`, "targets: is missing"},
-		"wrong values, all of them":  {tree(items(`{"connection_id":%d,"caption":1,"youtube_title":1,"is_ai_generated":1}`, 100), strings.Repeat(`{"caption":1,"media_ids":1},`, 99)+`1`, ""), "more"},
+		"wrong values in all fields": {tree(items(`{"connection_id":%d,"caption":1,"youtube_title":1,"is_ai_generated":1}`, 100), strings.Repeat(`{"caption":1,"media_ids":1},`, 99)+`1`, ""), "more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if len(tc.body) > maxBody {

@@ -121,11 +121,11 @@ func TestRepeatedHeaders(t *testing.T) {
 	}{
 		"OneKey":         {"one key is valid", http.Header{KeyHeader: {"a"}}, 201, ""},
 		"NoKey":          {"a key is optional", nil, 201, ""},
-		"TwoKeys":        {"either could be the one that the client repeats", http.Header{KeyHeader: {"a", "b"}}, 400, "Idempotency-Key: appears 2 times in the request"},
+		"TwoKeys":        {"the client may repeat either key", http.Header{KeyHeader: {"a", "b"}}, 400, "Idempotency-Key: appears 2 times in the request"},
 		"TwoEqualKeys":   {"a single-valued header has one line", http.Header{KeyHeader: {"a", "a"}}, 400, "Idempotency-Key: appears 2 times in the request"},
 		"EmptyBesideOne": {"an empty line is a line", http.Header{KeyHeader: {"", "a"}}, 400, "Idempotency-Key: appears 2 times in the request"},
 		"EmptyKey":       {"an empty key is invalid", http.Header{KeyHeader: {""}}, 400, "must have 1 to 255 characters"},
-		"TwoTypes":       {"both are equal", http.Header{"Content-Type": {"application/json", "application/json; charset=utf-8"}}, 201, ""},
+		"TwoTypes":       {"both types are equal", http.Header{"Content-Type": {"application/json", "application/json; charset=utf-8"}}, 201, ""},
 		"OtherType":      {"the last line matters too", http.Header{"Content-Type": {"application/json", "text/plain"}}, 415, "Content-Type: application/json"},
 		"OtherTypeFirst": {"the first line matters too", http.Header{"Content-Type": {"text/plain", "application/json"}}, 415, "Content-Type: application/json"},
 		"NoType":         {"the content type is required", http.Header{"Content-Type": nil}, 415, "Content-Type: application/json"},

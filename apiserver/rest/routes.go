@@ -50,7 +50,7 @@ type operation struct {
 	// for one that also has an id and a version; lists is true for an operation with a query, which reads from memory. scans
 	// is true for a list whose work depends on its query, and is charged.
 	creates, acts, edits, lists, scans bool
-	// words and numbers are the query parameters.
+	// words and numbers are the names of the query parameters, by type.
 	words, numbers []string
 	// serve sets the body of out, which is reused and may have old content.
 	serve func(h *Handler, ctx context.Context, c *call, out *answer) error

@@ -56,7 +56,7 @@ func TestTeamsAreLimited(t *testing.T) {
 		status              int
 		left                string
 	}{
-		{"a list costs one", "a.one", "", 200, "19"},
+		{"a list costs one token", "a.one", "", 200, "19"},
 		{"keys share their team's limit", "a.two", "", 200, "18"},
 		{"another team has its own", "b.one", "", 200, "19"},
 		{"a body costs its size, even if it is rejected", "a.one", `{"category":"text","x":"` + strings.Repeat("a", 640<<10) + `"}`, 400, "7"},
@@ -85,7 +85,7 @@ func TestRefusedBodiesAreCharged(t *testing.T) {
 	}{
 		"too many values": {"1 MiB is 16 times 64 KiB", padded(full(`{"x":[`, `{}`, `]}`)), nil, 400, 17},
 		"no JSON":         {"parsing costs as much", strings.Repeat("[", maxBody), nil, 400, 17},
-		"wrong fields":    {"the operation rejects it, and it is charged once", `{"x":"` + strings.Repeat("a", maxBody-8) + `"}`, nil, 400, 17},
+		"wrong fields":    {"the operation rejects the body, and charges it once", `{"x":"` + strings.Repeat("a", maxBody-8) + `"}`, nil, 400, 17},
 		"too large":       {"the body was read up to the limit", strings.Repeat("a", 2*maxBody), func(r *http.Request) { r.ContentLength = -1 }, 413, 17},
 		"unread":          {"the declared length is too large", strings.Repeat("a", 2*maxBody), nil, 413, 1},
 		"a bad key":       {"the response reports the body's errors as well", strings.Repeat("a", maxBody), func(r *http.Request) { r.Header.Set("Idempotency-Key", "") }, 400, 17},

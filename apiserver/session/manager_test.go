@@ -138,7 +138,7 @@ func TestLife(t *testing.T) {
 			renewed := w.Result().Cookies()
 			switch {
 			case hour < 12 && w.Body.String() != ada.Name:
-				t.Errorf("after %d hours the person is %q", hour, w.Body)
+				t.Errorf("after %d hours the user is %q", hour, w.Body)
 			case hour == 12 && (w.Body.String() != "" || len(renewed) > 0):
 				t.Errorf("after 12 hours the session is valid for %q", w.Body)
 			case hour == 0 && len(renewed) != 0:
@@ -195,7 +195,7 @@ func TestSignOutEverywhere(t *testing.T) {
 				t.Errorf("%s the session is still valid", name)
 			}
 			if _, ok := m.Read(with(other)); !ok {
-				t.Errorf("%s another person was signed out", name)
+				t.Errorf("%s another user was signed out", name)
 			}
 			if _, ok := m.Read(with(signIn(t, m, ada))); !ok {
 				t.Errorf("%s users cannot sign in again", name)
@@ -330,7 +330,7 @@ func TestKeys(t *testing.T) {
 			}
 		})
 	})
-	t.Run("that a person removes end every session", func(t *testing.T) {
+	t.Run("that an administrator removes end every session", func(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			secrets := sessiontest.New()
 			m := replica(t, secrets)
@@ -368,7 +368,7 @@ func TestKubernetesUnavailable(t *testing.T) {
 			err := m.Ready()
 			if err == nil || !strings.Contains(err.Error(), "herald-system/herald-web") || !strings.Contains(err.Error(), "no such role") ||
 				!strings.Contains(err.Error(), "web.enabled: false") {
-				t.Errorf("got %v; it must name the Secret, the reason and what to do", err)
+				t.Errorf("got %v; it must name the Secret, the reason and the remedy", err)
 			}
 			if _, err := m.Issue(httptest.NewRecorder(), ada); err == nil {
 				t.Error("a session without a key")
@@ -562,7 +562,7 @@ func TestSignAfterUpgrade(t *testing.T) {
 		secrets.Put(data)
 		pass(time.Second)
 		if replica(t, secrets).Sign("a", "text") == nil {
-			t.Error("there are no keys")
+			t.Error("the manager has no keys")
 		}
 	})
 }

@@ -82,7 +82,7 @@ func TestReadyByLink(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		if err := w.handlers.Ready(); err != nil {
-			t.Errorf("people can sign in: %v", err)
+			t.Errorf("users cannot sign in: %v", err)
 		}
 		w.handlers.Watch(t.Context(), time.After) // returns immediately
 	})
@@ -110,13 +110,13 @@ func TestWatch(t *testing.T) {
 				t.Errorf("%s: %v", reason, err)
 			}
 		}
-		ready(0, false, "it is away")
-		ready(2*time.Minute, false, "it stays away")
+		ready(0, false, "the provider is unavailable")
+		ready(2*time.Minute, false, "the provider stays unavailable")
 		w.down.Store(false)
-		ready(time.Minute, true, "it is back, and was asked within a minute")
+		ready(time.Minute, true, "the provider is available again, and was checked within a minute")
 		w.down.Store(true)
-		ready(time.Minute, true, "what it said of itself is good for a while")
-		ready(5*time.Minute, false, "it is away again")
+		ready(time.Minute, true, "the last check counts for a while")
+		ready(5*time.Minute, false, "the provider is unavailable again")
 		w.down.Store(false)
 		ready(time.Minute, true, "and back")
 		stop()

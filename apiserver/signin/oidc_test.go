@@ -146,7 +146,7 @@ func TestThreats(t *testing.T) {
 		"nonce of another":   {"a token that was issued for another sign-in", issues("nonce", "another"), 400, "failed"},
 		"for another client": {"a token that was issued for another application", issues("aud", "another"), 400, "failed"},
 		"of another issuer":  {"a token from another provider", issues("iss", "https://evil.example"), 400, "failed"},
-		"expired token": {"it has expired", func(b *browser) string {
+		"expired token": {"the token has expired", func(b *browser) string {
 			return issues("exp", time.Now().Add(-time.Minute).Unix())(b)
 		}, 400, "failed"},
 		"mix-up": {"another provider responds instead of the requested one (RFC 9207)", alters("iss", "https://evil.example"), 400, "refused"},
@@ -206,8 +206,8 @@ func TestClaims(t *testing.T) {
 		"a number":                       {"names are strings", map[string]any{"email": 7, "email_verified": true}, nil, access.Person{}, "did not return your email"},
 		"another claim":                  {"the configuration selects another claim", map[string]any{"preferred_username": "ada"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{Name: "oidc:1", DisplayName: "ada"}, ""},
 		"no prefix":                      {"the name has no prefix", map[string]any{"sub": "ada"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{Name: "ada", DisplayName: "ada"}, ""},
-		"as Kubernetes":                  {"without a prefix, a provider could assign a name of the cluster", map[string]any{"sub": "system:admin"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{}, "cannot be used here"},
-		"as the link":                    {"or the administrator's name", map[string]any{"sub": "herald:link"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{}, "cannot be used here"},
+		"a system user":                  {"without a prefix, a provider could assign a name of the cluster", map[string]any{"sub": "system:admin"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{}, "cannot be used here"},
+		"the user of the link":           {"a provider could assign the administrator's name", map[string]any{"sub": "herald:link"}, func(o *signin.OIDC) { o.UsernameClaim, o.UsernamePrefix = "sub", "" }, access.Person{}, "cannot be used here"},
 		"endless":                        {"each record of an action contains the name", map[string]any{"sub": long}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{}, "cannot be used here"},
 		"line break":                     {"a name must not add lines to the log", map[string]any{"sub": "ada\nroot"}, func(o *signin.OIDC) { o.UsernameClaim = "sub" }, access.Person{}, "cannot be used here"},
 		"masters":                        {"a provider's group is not a group of the cluster", map[string]any{"sub": "ada", "groups": []string{"system:masters", "b", "a", "b", ""}}, func(o *signin.OIDC) { o.UsernameClaim, o.GroupsPrefix = "sub", "" }, access.Person{Name: "oidc:ada", DisplayName: "ada", Groups: []string{"a", "b"}}, ""},

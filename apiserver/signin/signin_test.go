@@ -447,8 +447,8 @@ func TestSignOut(t *testing.T) {
 	}{
 		"here":           {"the user's other devices stay signed in", url.Values{}, nil, nil, 303, "", access.LinkPerson},
 		"everywhere":     {"a lost laptop is signed out", url.Values{"everywhere": {"1"}}, nil, nil, 303, "", ""},
-		"stored nowhere": {"a failed sign-out is not reported as done", url.Values{"everywhere": {"1"}}, nil, errors.New("etcd is away"), 503, access.LinkPerson, access.LinkPerson},
-		"from elsewhere": {"another site could sign people out", url.Values{"everywhere": {"1"}}, header("Sec-Fetch-Site", "cross-site"), nil, 403, access.LinkPerson, access.LinkPerson},
+		"stored nowhere": {"a failed sign-out is not reported as done", url.Values{"everywhere": {"1"}}, nil, errors.New("etcd is unavailable"), 503, access.LinkPerson, access.LinkPerson},
+		"from elsewhere": {"another site could sign users out", url.Values{"everywhere": {"1"}}, header("Sec-Fetch-Site", "cross-site"), nil, 403, access.LinkPerson, access.LinkPerson},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -49,7 +49,7 @@ func TestConnectByAppPassword(t *testing.T) {
 			"the handle is filled in", url.Values{"connection": {"our-bluesky"}}, http.StatusOK, []string{`value="our-bluesky"`, `type="password"`},
 		},
 		"refused": {
-			"what was wrong is above the form, with the handle as typed",
+			"the problem is above the form, with the handle as typed",
 			url.Values{"name": {"acme.example"}, "password": {secret}},
 			http.StatusBadRequest,
 			[]string{"the password is wrong", `value="acme.example"`},
@@ -83,8 +83,8 @@ func TestLaterPlatformsAreNotMentioned(t *testing.T) {
 		reason string
 		has    bool
 	}{
-		"configured": {"menus and texts name it", true},
-		"not":        {"there is no trace of it", false},
+		"configured": {"menus and texts name the platform", true},
+		"not":        {"the page does not mention the platform", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,7 +104,7 @@ func TestLaterPlatformsAreNotMentioned(t *testing.T) {
 			w.connections[acme] = nil
 			text += w.serve(newRequest(&administrator, "/teams/"+acme+"/posts", nil)).Body.String()
 			if got := strings.Contains(strings.ToLower(text), "bluesky"); got != tc.has {
-				t.Errorf("%s: the pages mention it: %v", tc.reason, got)
+				t.Errorf("%s: the pages mention the platform: %v", tc.reason, got)
 			}
 		})
 	}

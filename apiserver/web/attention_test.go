@@ -62,22 +62,22 @@ func TestNeedsAPerson(t *testing.T) {
 		title, says string
 	}{
 		"Failed":      {"a user sends it again, or dismisses it", failed(time.Hour), "(1) Posts", "Overview1 needs a person"},
-		"Partly":      {"an account lacks it", failed(time.Hour, partly), "(1) Posts", "Overview1 needs a person"},
-		"Handled":     {"a user has dismissed it, or sent it again", failed(time.Hour, handled), "Posts", "Overview"},
+		"Partly":      {"one account lacks the post", failed(time.Hour, partly), "(1) Posts", "Overview1 needs a person"},
+		"Handled":     {"a user has dismissed the post, or sent it again", failed(time.Hour, handled), "Posts", "Overview"},
 		"Week":        {"the week includes its first moment", failed(unhandledFor), "(1) Posts", "Overview1 needs a person"},
-		"Old":         {"by now, nobody waits for it", failed(unhandledFor + time.Millisecond), "Posts", "Overview"},
+		"Old":         {"the failure is more than a week old", failed(unhandledFor + time.Millisecond), "Posts", "Overview"},
 		"All":         {"each problem counts once", func(w *world) { undecided(1)(w); failed(time.Hour)(w); notReady(v1alpha1.ReasonRevoked)(w) }, "(3) Posts", "Overview3 need a person"},
-		"Nothing":     {"there are no problems", func(*world) {}, "Posts", "Overview"},
-		"Revoked":     {"a user has to reconnect it", notReady(v1alpha1.ReasonRevoked), "(1) Posts", "Overview1 needs a person"},
+		"Nothing":     {"no post has a problem", func(*world) {}, "Posts", "Overview"},
+		"Revoked":     {"a user has to reconnect the account", notReady(v1alpha1.ReasonRevoked), "(1) Posts", "Overview1 needs a person"},
 		"Restricted":  {"the account's owner has to act", notReady(v1alpha1.ReasonAccountRestricted), "(1) Posts", "Overview1 needs a person"},
 		"PlatformOut": {"the platform recovers by itself", notReady(v1alpha1.ReasonPlatformUnavailable), "Posts", "Overview"},
 		"Limited": {"a limit expires", func(w *world) {
 			w.connections[acme][0].Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour))
 		}, "Posts", "Overview"},
-		"EndsSoon": {"a user has to reconnect it before it expires", func(w *world) {
+		"EndsSoon": {"a user has to reconnect the account before its token expires", func(w *world) {
 			w.connections[acme][0].Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(24 * time.Hour))
 		}, "(1) Posts", "Overview1 needs a person"},
-		"Disabled": {"a user disabled it", func(w *world) {
+		"Disabled": {"a user disabled the account", func(w *world) {
 			notReady(v1alpha1.ReasonRevoked)(w)
 			w.connections[acme][0].Spec.Disabled = true
 		}, "Posts", "Overview"},
@@ -165,8 +165,8 @@ func TestDismiss(t *testing.T) {
 		who          access.Person
 		target       string
 	}{
-		"Overview": {"it returns to the overview, where others may wait", "", editor, "/teams/" + acme + "/?said=dismissed"},
-		"Post":     {"it returns to the post", "posts/p-1", editor, "/teams/" + acme + "/posts/p-1?said=dismissed"},
+		"Overview": {"the user returns to the overview, where others may wait", "", editor, "/teams/" + acme + "/?said=dismissed"},
+		"Post":     {"the user returns to the post", "posts/p-1", editor, "/teams/" + acme + "/posts/p-1?said=dismissed"},
 		"Viewer":   {"a viewer cannot change posts", "", viewer, ""},
 		"Seen":     {"a viewer cannot change the post either", "posts/p-1", viewer, ""},
 	} {
@@ -191,11 +191,11 @@ func TestDismiss(t *testing.T) {
 		}
 		answer := w.serve(newRequest(&tc.who, "/teams/"+acme+"/posts/p-1/dismiss", sent(buttons[0])))
 		if got := answer.Header().Get("Location"); got != tc.target {
-			t.Errorf("%s: %s: it leads to %q with %d, want %q", name, tc.reason, got, answer.Code, tc.target)
+			t.Errorf("%s: %s: the user gets %q with %d, want %q", name, tc.reason, got, answer.Code, tc.target)
 		}
 		after := w.get(t, tc.who, answer.Header().Get("Location"))
 		if text := textOf(after); strings.HasPrefix(textOf(elements(after, "title")[0]), "(") || strings.Contains(text, "Failed in the last 7 days") || !strings.Contains(text, "Dismissed. ") {
-			t.Errorf("%s: %s: it still needs a person", name, tc.reason)
+			t.Errorf("%s: %s: the post still needs a user", name, tc.reason)
 		}
 	}
 }

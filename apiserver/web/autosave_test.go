@@ -82,7 +82,7 @@ func TestAutosave(t *testing.T) {
 			}
 			page := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", with(form, "version", second.Version, "caption", "Hello, world"))))
 			if page != "/teams/"+acme+"/posts/"+first.ID+"?said="+tc.said {
-				t.Errorf("%s: one is led to %s", tc.reason, page)
+				t.Errorf("%s: the user is redirected to %s", tc.reason, page)
 			}
 			post := w.posts[acme+"/"+first.ID]
 			if len(w.posts) != 1 || post.Spec.Targets[0].Caption != "Hello, world" || !tc.holds(&post.Spec) {
@@ -121,8 +121,8 @@ func TestAutosaveUnderWay(t *testing.T) {
 	}
 }
 
-// TestAutosaveRefused verifies that the page's script always gets JSON, with the reason in plain words, and that
-// nothing is stored then.
+// TestAutosaveRefused verifies that the page's script always gets JSON, with the reason in plain words, and that the form
+// is not stored.
 func TestAutosaveRefused(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -154,7 +154,7 @@ func TestAutosaveRefused(t *testing.T) {
 				t.Errorf("%s: %d %q, want %d with %q", tc.reason, status, got.Reason+got.Error.Message, tc.status, tc.says)
 			}
 			if w.written() != 0 {
-				t.Errorf("%s: something was stored", tc.reason)
+				t.Errorf("%s: the request stored a draft", tc.reason)
 			}
 		})
 	}
@@ -195,7 +195,7 @@ func TestAnotherKind(t *testing.T) {
 	edit = w.compose(t, "posts/"+saved.ID+"/edit", url.Values{"category": {"tree"}, "card-0": {"Hello"}, "card-1": {"again"}, "when": {whenNow}})
 	lead := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/"+saved.ID+"/edit", edit)))
 	if post := w.posts[acme+"/"+saved.ID]; !strings.Contains(lead, saved.ID) || post.Spec.Draft || post.Spec.Category != v1alpha1.CategoryTree || len(w.posts) != 1 {
-		t.Errorf("one is led to %s, and the post is %+v", lead, post.Spec)
+		t.Errorf("the user is redirected to %s, and the post is %+v", lead, post.Spec)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestKindOfScheduledPost(t *testing.T) {
 	form := with(formOf(t, page), "category", "tree", "card-0", "Hello", "card-1", "again")
 	w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form))
 	if got := w.posts[acme+"/p-1"].Spec.Category; got != v1alpha1.CategoryText {
-		t.Errorf("its kind is %s", got)
+		t.Errorf("the kind of the post is %s", got)
 	}
 }
 

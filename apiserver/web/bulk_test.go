@@ -71,7 +71,7 @@ func TestBulkMove(t *testing.T) {
 	}, nil)
 	form := bulkForm(t, page)
 	if w.written() != 0 {
-		t.Fatal("a question wrote something")
+		t.Fatal("a question changed a post")
 	}
 	moved := w.posts[acme+"/p-2"] // someone else moves it
 	moved.Generation++
@@ -82,17 +82,17 @@ func TestBulkMove(t *testing.T) {
 		t.Errorf("the post is at %v", got)
 	}
 	writes := w.written()
-	says(t, "sent again, it moves nothing further", mainOf(w.send(t, form)), []string{"1 of 2 posts moved", "has changed since"}, nil)
+	says(t, "a repeated form does not move posts", mainOf(w.send(t, form)), []string{"1 of 2 posts moved", "has changed since"}, nil)
 	if w.written() != writes {
 		t.Error("reloading the page changed a post")
 	}
 	undone := w.send(t, bulkForm(t, result))
-	says(t, "undo moves it back", mainOf(undone), []string{"1 post moved", "Undo (1)"}, nil)
+	says(t, "undo moves the post back", mainOf(undone), []string{"1 post moved", "Undo (1)"}, nil)
 	if got := w.posts[acme+"/p-1"].Spec.ScheduledAt; !got.Equal(v1alpha1.NewTimePtr(before)) || len(w.posts) != 4 {
 		t.Errorf("after undoing, the post is at %v, and there are %d posts", got, len(w.posts))
 	}
 	writes = w.written()
-	says(t, "the first form, sent again after its undoing, moves nothing", mainOf(w.send(t, form)), []string{"0 of 2 posts moved", "has changed since"}, nil)
+	says(t, "the first form does not move posts after an undo", mainOf(w.send(t, form)), []string{"0 of 2 posts moved", "has changed since"}, nil)
 	if w.written() != writes {
 		t.Error("a repeated form moved posts again")
 	}
@@ -115,7 +115,7 @@ func TestBulkMoveLimits(t *testing.T) {
 		"Default":  {"the list does not have a calendar's days", "act=move&post=p-1", http.StatusOK, "Move 1 post 1 day later"},
 		"NoDays":   {"a post on the same day is not moved", "act=move&days=0&post=p-1", http.StatusOK, "choose how many days"},
 		"FarAway":  {"within a year", "act=move&days=99999&post=p-1", http.StatusOK, "Move 1 post 366 days later"},
-		"NoPosts":  {"nothing is selected", "act=move&days=1", http.StatusBadRequest, "no posts are selected"},
+		"NoPosts":  {"no post is selected", "act=move&days=1", http.StatusBadRequest, "no posts are selected"},
 		"NoAct":    {"no action is selected", "post=p-1", http.StatusBadRequest, "choose what to do"},
 		"Unknown":  {"URLs may contain anything", "act=delete&post=p-1", http.StatusBadRequest, "choose what to do"},
 		"TooMany":  {"a page's posts are the maximum", "act=cancel&post=" + strings.Join(numbers(maxBulk+1), "&post="), http.StatusBadRequest, "at most 100 posts"},
@@ -144,9 +144,9 @@ func TestBulkCancel(t *testing.T) {
 	w.put(textPost("p-2", "Two", asDraft))
 	w.put(textPost("p-3", "Failed", became(v1alpha1.TargetFailed)))
 	page := w.get(t, editor, bulkPath+"?act=cancel&post=p-1&post=p-2&post=p-3&back=%2Fteams%2Fteam-acme%2Fposts%3Fq%3Do")
-	says(t, "what cannot be undone is stated first", mainOf(page), []string{"Cancel 2 posts", "These posts will not be published", "This cannot be undone, but you can copy them to new drafts", "Not cancelled: 1 post", "Failed. Only drafts and scheduled posts can be cancelled"}, nil)
+	says(t, "the page first states what cannot be undone", mainOf(page), []string{"Cancel 2 posts", "These posts will not be published", "This cannot be undone, but you can copy them to new drafts", "Not cancelled: 1 post", "Failed. Only drafts and scheduled posts can be cancelled"}, nil)
 	result := w.send(t, bulkForm(t, page))
-	says(t, "what was done", mainOf(result), []string{"2 posts cancelled", "Copy to new drafts (2)"}, []string{"Undo"})
+	says(t, "the page reports the result", mainOf(result), []string{"2 posts cancelled", "Copy to new drafts (2)"}, []string{"Undo"})
 	if !w.posts[acme+"/p-1"].Spec.Cancelled || !w.posts[acme+"/p-2"].Spec.Cancelled {
 		t.Error("the posts are not cancelled")
 	}
@@ -210,9 +210,9 @@ func TestBulkPublish(t *testing.T) {
 	undo := bulkForm(t, result)
 	scheduled := w.posts[acme+"/p-2"]
 	scheduled.Generation++ // someone edits it
-	says(t, "what changed meanwhile stays", mainOf(w.send(t, undo)), []string{"0 of 1 post withdrawn", "has changed since"}, []string{"not copied"})
+	says(t, "a changed post stays", mainOf(w.send(t, undo)), []string{"0 of 1 post withdrawn", "has changed since"}, []string{"not copied"})
 	scheduled.Generation--
-	says(t, "what is not due is withdrawn", mainOf(w.send(t, bulkForm(t, result))), []string{"1 post withdrawn and copied to new drafts", "Later"}, nil)
+	says(t, "a post that is not due is withdrawn", mainOf(w.send(t, bulkForm(t, result))), []string{"1 post withdrawn and copied to new drafts", "Later"}, nil)
 	if !w.posts[acme+"/p-2"].Spec.Cancelled || len(w.posts) != 7 {
 		t.Errorf("got %d posts, and the withdrawn one is %+v", len(w.posts), w.posts[acme+"/p-2"].Spec)
 	}
@@ -230,7 +230,7 @@ func TestBulkRights(t *testing.T) {
 	}{
 		"Copy":     {"a copy is a new post", url.Values{"act": {"copy"}, "post": {"p-1"}, "key": {"k"}}, http.StatusForbidden},
 		"Withdraw": {"a withdrawn post stays, and its copy is new", url.Values{"act": {"withdraw"}, "post": {"p-1"}, "key": {"k"}}, http.StatusForbidden},
-		"NoPosts":  {"nothing is selected", url.Values{"act": {"cancel"}}, http.StatusBadRequest},
+		"NoPosts":  {"no post is selected", url.Values{"act": {"cancel"}}, http.StatusBadRequest},
 		"NoAct":    {"no action is selected", url.Values{"post": {"p-1"}}, http.StatusBadRequest},
 		"TooMany":  {"a page's posts are the maximum", url.Values{"act": {"cancel"}, "post": numbers(maxBulk + 1)}, http.StatusBadRequest},
 		"NoTimes":  {"a forged form has no effect", url.Values{"act": {"move"}, "post": {"p-1"}}, http.StatusOK},
@@ -286,9 +286,9 @@ func TestBulkCancelSeen(t *testing.T) {
 	edited := w.posts[acme+"/p-2"]
 	edited.Generation++
 	metav1.SetMetaDataAnnotation(&edited.ObjectMeta, v1alpha1.LastAuthorAnnotation, "oidc:vera@example.com")
-	says(t, "what someone edited stays", mainOf(w.send(t, form)), []string{"1 of 2 posts cancelled", "has changed since you opened it, last by vera@example.com;"}, []string{"oidc:"})
+	says(t, "an edited post stays", mainOf(w.send(t, form)), []string{"1 of 2 posts cancelled", "has changed since you opened it, last by vera@example.com;"}, []string{"oidc:"})
 	if w.posts[acme+"/p-2"].Spec.Cancelled {
-		t.Error("a post that the person did not see is cancelled")
+		t.Error("an unseen post is cancelled")
 	}
 }
 

@@ -50,7 +50,7 @@ func TestDaysOfAMonth(t *testing.T) {
 		"SixWeeks":  {"a month that touches six weeks", "2027-08", "Europe/Berlin", "2027-07-26", "2027-09-05"},
 		"Summer":    {"the skipped hour is at night", "2027-03", "Europe/Berlin", "2027-03-01", "2027-04-04"},
 		"Midnight":  {"in Chile the skipped hour is at midnight", "2026-09", "America/Santiago", "2026-08-31", "2026-10-04"},
-		"Cairo":     {"in Egypt too", "2027-04", "Africa/Cairo", "2027-03-29", "2027-05-02"},
+		"Cairo":     {"Egypt's skipped hour is at midnight, too", "2027-04", "Africa/Cairo", "2027-03-29", "2027-05-02"},
 		"FirstDay":  {"Paraguay skipped midnight on a first of October", "2017-10", "America/Asuncion", "2017-09-25", "2017-11-05"},
 		"Monday":    {"Lebanon's skipped hour may start a page", "2002-04", "Asia/Beirut", "2002-04-01", "2002-05-05"},
 		"NoSuchDay": {"Samoa had no 30 December 2011; the calendar has it anyway", "2011-12", "Pacific/Apia", "2011-11-28", "2012-01-01"},
@@ -113,8 +113,8 @@ func TestFullDay(t *testing.T) {
 		cap          int
 	}{
 		{"a month has little room", "calendar?date=2026-12-01", perDay[spanMonth]},
-		{"a week has more", "calendar?view=week&date=2026-12-15", perDay[spanWeek]},
-		{"the same with a filter", "calendar?date=2026-12-01&status=scheduled&q=number", perDay[spanMonth]},
+		{"a week has more room", "calendar?view=week&date=2026-12-15", perDay[spanWeek]},
+		{"a filter keeps the limit", "calendar?date=2026-12-01&status=scheduled&q=number", perDay[spanMonth]},
 	} {
 		page := w.get(t, editor, "/teams/"+acme+"/"+tc.path)
 		for _, cell := range elements(page, "td") {
@@ -165,7 +165,7 @@ func TestCalendarAddresses(t *testing.T) {
 		"EndOfMonth": {"the month after January is February", "date=2027-01-31", "January 2027", "date=2026-12-01&view=month", "date=2027-02-01&view=month"},
 		"Week":       {"a week from any of its days", "view=week&date=2027-01-01", "28 December to 3 January 2027", "date=2026-12-25&view=week", "date=2027-01-08&view=week"},
 		"Agenda":     {"the list from a day on", "view=agenda&date=2027-02-28", "From 28 February 2027", "date=2027-02-27&view=agenda", "date=2027-03-01&view=agenda"},
-		"Filters":    {"they stay", "view=week&date=2026-12-03&q=day&platform=x&account=our-x", "30 November to 6 December 2026", "account=our-x&date=2026-11-26&platform=x&q=day&view=week", "account=our-x&date=2026-12-10&platform=x&q=day&view=week"},
+		"Filters":    {"the filters stay", "view=week&date=2026-12-03&q=day&platform=x&account=our-x", "30 November to 6 December 2026", "account=our-x&date=2026-11-26&platform=x&q=day&view=week", "account=our-x&date=2026-12-10&platform=x&q=day&view=week"},
 		"Nonsense":   {"unknown values are ignored", "view=year&date=31.12.&from=2026-12-24", "December 2026", "date=2026-11-01&view=month", "date=2027-01-01&view=month"},
 	} {
 		page := w.get(t, editor, "/teams/"+acme+"/calendar?"+tc.query)
@@ -192,8 +192,8 @@ func TestFirstDayOfTheWeek(t *testing.T) {
 	}{
 		"Unknown":  {"a browser without scripts", "", "date=2026-12-01", "2026-11-30", "December 2026"},
 		"Monday":   {"a European week starts on Monday", "1", "date=2026-12-01", "2026-11-30", "December 2026"},
-		"Sunday":   {"as in the United States", "7", "date=2026-12-01", "2026-11-29", "December 2026"},
-		"Saturday": {"as in Egypt", "6", "view=week&date=2026-12-01", "2026-11-28", "28 November to 4 December 2026"},
+		"Sunday":   {"weeks start on Sunday in the United States", "7", "date=2026-12-01", "2026-11-29", "December 2026"},
+		"Saturday": {"weeks start on Saturday in Egypt", "6", "view=week&date=2026-12-01", "2026-11-28", "28 November to 4 December 2026"},
 		"Itself":   {"a Sunday starts its own week", "7", "view=week&date=2026-11-29", "2026-11-29", "29 November to 5 December 2026"},
 		"Eighth":   {"a week has seven days", "8", "view=week&date=2026-12-01", "2026-11-30", "30 November to 6 December 2026"},
 		"Nonsense": {"cookies may contain anything", "<b>", "view=week&date=2026-12-01", "2026-11-30", "30 November to 6 December 2026"},
@@ -246,7 +246,7 @@ func TestPastDays(t *testing.T) {
 					continue
 				}
 				if _, past := attribute(cell, "data-past"); past != tc.past {
-					t.Errorf("%s: it is marked as past: %t", tc.reason, past)
+					t.Errorf("%s: the day is marked as past: %t", tc.reason, past)
 				}
 			}
 			if offers(month) == tc.past {

@@ -36,17 +36,17 @@ func TestCalendarAnnouncesSchedules(t *testing.T) {
 		want          []string
 	}{
 		"Month": {"the rest of the month, and the days around it", "", func(*v1alpha1.PostSchedule) {}, []string{"07: 08:00 monday", "14: 08:00 monday", "21: 08:00 monday", "28: 08:00 monday"}},
-		"Week":  {"the same in a week", "view=week&date=2026-12-09", func(*v1alpha1.PostSchedule) {}, []string{"07: 08:00 monday"}},
-		"Created": {"a post that exists is not announced", "", func(of *v1alpha1.PostSchedule) {
+		"Week":  {"a week announces the same times", "view=week&date=2026-12-09", func(*v1alpha1.PostSchedule) {}, []string{"07: 08:00 monday"}},
+		"Created": {"an existing post is not announced", "", func(of *v1alpha1.PostSchedule) {
 			of.Status.LastScheduledTime = at("2026-12-14T08:00:00Z")
 		}, []string{"21: 08:00 monday", "28: 08:00 monday"}},
-		"Count": {"no more than it creates", "", func(of *v1alpha1.PostSchedule) { of.Spec.Count, of.Status.Posts = new(int32(3)), 1 }, []string{"07: 08:00 monday", "14: 08:00 monday"}},
-		"Often": {"a day shows two", "view=week&date=2026-12-02", func(of *v1alpha1.PostSchedule) {
+		"Count": {"the schedule announces no more posts than it creates", "", func(of *v1alpha1.PostSchedule) { of.Spec.Count, of.Status.Posts = new(int32(3)), 1 }, []string{"07: 08:00 monday", "14: 08:00 monday"}},
+		"Often": {"a day shows two announcements", "view=week&date=2026-12-02", func(of *v1alpha1.PostSchedule) {
 			of.Spec.Schedule, of.Spec.EndAt = "0 * * * *", at("2026-12-01T20:00:00Z")
 		}, []string{"01: 10:00 monday", "01: 11:00 monday"}},
 		"Suspended": {"a suspended schedule creates no posts", "", func(of *v1alpha1.PostSchedule) { of.Spec.Suspend = true }, nil},
 		"Invalid":   {"an invalid schedule creates no posts", "", func(of *v1alpha1.PostSchedule) { of.Status.Conditions[0].Reason = v1alpha1.ReasonInvalid }, nil},
-		"Filtered":  {"filters are about posts that exist", "status=posted", func(*v1alpha1.PostSchedule) {}, nil},
+		"Filtered":  {"filters apply to existing posts", "status=posted", func(*v1alpha1.PostSchedule) {}, nil},
 		"Past":      {"past times have no planned posts", "date=2026-11-15", func(*v1alpha1.PostSchedule) {}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -126,7 +126,7 @@ func TestConsentDecides(t *testing.T) {
 		w := newWorld(clocktesting.NewFakeClock(now))
 		_, sealed := levelsOf(t, w.serve(newRequest(&editor, consentPath(w.agentID(t, "An agent", agentCallback), agentCallback, ""), nil)))
 		if w.written() != 0 {
-			t.Error("showing the page wrote something")
+			t.Error("the page changed an object")
 		}
 		answer := w.serve(newRequest(&editor, oauth.AuthorizePath, url.Values{"consent": {sealed}, "level": {"draft"}, "decision": {decision}}))
 		to, err := url.Parse(answer.Header().Get("Location"))
@@ -235,7 +235,7 @@ func TestThreatConsentPhishing(t *testing.T) {
 	}{
 		"https://agent.example/cb":              {"the response goes to a site", false, "agent.example"},
 		"https://agent.example:/cb":             {"an empty port does not make a site an application", false, "agent.example:"},
-		agentCallback:                           {"any program can wait there", true, "a program on this computer, 127.0.0.1:33418"},
+		agentCallback:                           {"any program can listen on this machine", true, "a program on this computer, 127.0.0.1:33418"},
 		"cursor://install.example/mcp?config=x": {"any program can open it, or be opened by it", true, "the application on this computer that opens cursor://install.example/mcp"},
 		"com.example.agent:/oauth":              {"any program can open it, or be opened by it", true, "the application on this computer that opens com.example.agent:/oauth"},
 	} {
@@ -270,9 +270,9 @@ func TestThreatConsentErrors(t *testing.T) {
 		// back is the link's text; empty if the browser is redirected.
 		back string
 	}{
-		"a site":          {"an unknown party registered it", "https://evil.example/herald/signin", "Back to evil.example"},
-		"an application":  {"its URL identifies it", "cursor://agent/install?name=x", "Back to cursor:"},
-		"on this machine": {"a program on this machine is not a site", agentCallback, ""},
+		"a site":                    {"an unknown party registered it", "https://evil.example/herald/signin", "Back to evil.example"},
+		"an application":            {"its URL identifies it", "cursor://agent/install?name=x", "Back to cursor:"},
+		"a program on this machine": {"a program on this machine is not a site", agentCallback, ""},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))
 		answer := w.serve(newRequest(&editor, consentPath(w.agentID(t, evil, tc.redirect), tc.redirect, "everything"), nil))
@@ -338,10 +338,10 @@ func TestAgentsPage(t *testing.T) {
 		who       access.Person
 		sees, may string
 	}{
-		"one's own":                {alone, viewer, "agent-vera", "agent-vera"},
-		"another's":                {alone, editor, "agent-edith", "agent-edith"},
-		"all, to an editor":        {w, editor, "agent-edith agent-vera", "agent-edith"},
-		"all, to an administrator": {w, administrator, "agent-edith agent-vera", "agent-edith agent-vera"},
+		"the user's own grants":           {alone, viewer, "agent-vera", "agent-vera"},
+		"another's":                       {alone, editor, "agent-edith", "agent-edith"},
+		"all grants, to an editor":        {w, editor, "agent-edith agent-vera", "agent-edith"},
+		"all grants, to an administrator": {w, administrator, "agent-edith agent-vera", "agent-edith agent-vera"},
 	} {
 		page := tc.w.get(t, tc.who, "/teams/"+acme+"/agents")
 		var sees, may []string
@@ -390,6 +390,6 @@ func TestWithoutAgents(t *testing.T) {
 		}
 	}
 	if strings.Contains(w.serve(newRequest(&administrator, "/teams/"+acme+"/", nil)).Body.String(), "/agents") {
-		t.Error("the navigation leads there")
+		t.Error("the navigation links to the agents")
 	}
 }

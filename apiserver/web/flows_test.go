@@ -82,7 +82,7 @@ func TestSignedOut(t *testing.T) {
 		}
 	}
 	if w.written() != 0 {
-		t.Error("something was written")
+		t.Error("the request changed an object")
 	}
 }
 
@@ -102,7 +102,7 @@ func TestDocuments(t *testing.T) {
 		for n := range page.Descendants() {
 			if id, ok := attribute(n, "id"); ok {
 				if ids[id] {
-					t.Errorf("%s: the id %q is there twice", path, id)
+					t.Errorf("%s: the id %q occurs twice", path, id)
 				}
 				ids[id] = true
 			}
@@ -154,9 +154,9 @@ func TestCompose(t *testing.T) {
 		says   string
 		holds  func(*v1alpha1.PostSpec) bool
 	}{
-		"Now":   {"it is published immediately", url.Values{"when": {whenNow}}, "created", func(s *v1alpha1.PostSpec) bool { return !s.Draft && s.ScheduledAt == nil }},
-		"Draft": {"it stays", url.Values{"when": {whenDraft}}, "saved", func(s *v1alpha1.PostSpec) bool { return s.Draft }},
-		"Scheduled": {"it waits", url.Values{"when": {whenLater}, "at": {"2026-12-24T18:00"}}, "scheduled", func(s *v1alpha1.PostSpec) bool {
+		"Now":   {"the post is published immediately", url.Values{"when": {whenNow}}, "created", func(s *v1alpha1.PostSpec) bool { return !s.Draft && s.ScheduledAt == nil }},
+		"Draft": {"the draft stays", url.Values{"when": {whenDraft}}, "saved", func(s *v1alpha1.PostSpec) bool { return s.Draft }},
+		"Scheduled": {"the post waits", url.Values{"when": {whenLater}, "at": {"2026-12-24T18:00"}}, "scheduled", func(s *v1alpha1.PostSpec) bool {
 			return s.ScheduledAt.Equal(v1alpha1.NewTimePtr(time.Date(2026, 12, 24, 18, 0, 0, 0, time.UTC)))
 		}},
 	} {
@@ -167,10 +167,10 @@ func TestCompose(t *testing.T) {
 			form := w.compose(t, "posts/new", tc.fields)
 			first := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form)))
 			if !strings.HasSuffix(first, "?said="+tc.says) {
-				t.Errorf("%s: it leads to %s", tc.reason, first)
+				t.Errorf("%s: the user is redirected to %s", tc.reason, first)
 			}
 			if again := to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form))); again != first || len(w.posts) != 1 {
-				t.Errorf("a form that is sent twice makes %d posts: %s, %s", len(w.posts), first, again)
+				t.Errorf("a form that is sent twice creates %d posts: %s, %s", len(w.posts), first, again)
 			}
 			for _, post := range w.posts {
 				if !tc.holds(&post.Spec) || post.Spec.Targets[0].Caption != "Hello" || post.Annotations[v1alpha1.AuthorAnnotation] != editor.Name {
@@ -182,7 +182,7 @@ func TestCompose(t *testing.T) {
 			other.Set(fieldRepeat, "yes")
 			to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", other)))
 			if len(w.posts) != 2 {
-				t.Errorf("two forms make %d posts", len(w.posts))
+				t.Errorf("two forms create %d posts", len(w.posts))
 			}
 		})
 	}
@@ -222,14 +222,14 @@ func TestParts(t *testing.T) {
 		answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form))
 		form = sent(withID(t, parsed(t, answer.Body.String()), "compose"))
 		if _, ok := form["card-"+string(rune('0'+want-1))]; !ok || form.Get("card-1") != "two" {
-			t.Fatalf("a part more: %v", form)
+			t.Fatalf("another part: %v", form)
 		}
 		form.Set("do", "add")
 	}
 	form.Set("do", "drop")
 	answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/new", form))
 	if form = sent(withID(t, parsed(t, answer.Body.String()), "compose")); form.Get("cards") != "3" {
-		t.Errorf("a part less: %v", form.Get("cards"))
+		t.Errorf("a removed part: %v", form.Get("cards"))
 	}
 	if len(w.posts) != 0 {
 		t.Error("a button for parts created a post")
@@ -249,7 +249,7 @@ func TestEdit(t *testing.T) {
 	}
 	answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", stale))
 	if answer.Code != http.StatusConflict || w.posts[acme+"/p-1"].Spec.Targets[0].Caption != "second" {
-		t.Errorf("a form of an earlier state: %d, and the text is %q", answer.Code, w.posts[acme+"/p-1"].Spec.Targets[0].Caption)
+		t.Errorf("an outdated form: %d, and the text is %q", answer.Code, w.posts[acme+"/p-1"].Spec.Targets[0].Caption)
 	}
 	if got := sent(withID(t, parsed(t, answer.Body.String()), "compose")).Get("caption"); got != "lost" {
 		t.Errorf("the form lost the entered text: %q", got)
@@ -297,13 +297,13 @@ func TestMove(t *testing.T) {
 	first.Set("at", "2026-12-20T10:00")
 	const moved = "?is=2026-12-20T10%3A00%3A00Z&moved=p-1&said=moved&was=2026-12-08T09%3A00%3A01.234Z"
 	if got := to(t, w.serve(newRequest(&editor, here+"/reschedule", first))); got != here+moved {
-		t.Errorf("after a move one is led to %s", got)
+		t.Errorf("after a move, the user is redirected to %s", got)
 	}
 	undo := form(here+moved, "posts/p-1/reschedule")
 	undo.Set("back", "/teams/"+acme+"/calendar?said=moved&date=2026-12-01&status=scheduled")
 	if got := to(t, w.serve(newRequest(&editor, here+"/reschedule", undo))); !strings.HasPrefix(got, "/teams/"+acme+"/calendar?date=2026-12-01&is=2026-12-08") ||
 		!w.posts[acme+"/p-1"].Spec.ScheduledAt.Equal(v1alpha1.NewTimePtr(when)) {
-		t.Errorf("after an undo the post is at %v, and one is led to %s", w.posts[acme+"/p-1"].Spec.ScheduledAt, got)
+		t.Errorf("after an undo, the post is at %v, and the user is redirected to %s", w.posts[acme+"/p-1"].Spec.ScheduledAt, got)
 	}
 	to(t, w.serve(newRequest(&editor, here+"/reschedule", first)))
 	if got := w.posts[acme+"/p-1"].Spec.ScheduledAt; got.Day() != 20 {
@@ -313,7 +313,7 @@ func TestMove(t *testing.T) {
 	stale.Set("scheduled_at", "2026-12-22T10:00:00Z")
 	stale.Set("at", "2026-12-22T10:00")
 	if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/reschedule", stale)); answer.Code != http.StatusConflict || w.posts[acme+"/p-1"].Spec.ScheduledAt.Day() != 20 {
-		t.Errorf("a calendar of before moves the post: %d", answer.Code)
+		t.Errorf("an outdated calendar moves the post: %d", answer.Code)
 	}
 	for name, value := range map[string]string{"from": "yesterday", "scheduled_at": ""} {
 		bad := maps.Clone(first)
@@ -330,7 +330,7 @@ func TestCancelAndDuplicate(t *testing.T) {
 	w.put(textPost("p-1", "again", at(now.Add(time.Hour))))
 	like := sent(withID(t, w.get(t, editor, "/teams/"+acme+"/posts/new?from=p-1"), "compose"))
 	if like.Get("caption") != "again" || like.Get("when") != whenNow || like.Get("version") != "" || !slices.Equal(like["target"], []string{"our-x"}) {
-		t.Errorf("a post like another one is %v", like)
+		t.Errorf("a duplicated post is %v", like)
 	}
 	to(t, w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/cancel", url.Values{})))
 	if !w.posts[acme+"/p-1"].Spec.Cancelled {
@@ -370,7 +370,7 @@ func TestEditOfFinished(t *testing.T) {
 			}
 			back := to(t, answer)
 			if page := w.get(t, editor, back); !strings.HasPrefix(back, "/teams/"+acme+"/posts/p-1?") || !strings.Contains(textOf(page), "can no longer be edited") {
-				t.Errorf("it redirects to %s, without a reason", back)
+				t.Errorf("the page redirects to %s, without a reason", back)
 			}
 		})
 	}

@@ -142,13 +142,13 @@ func TestFormsAreCharged(t *testing.T) {
 		form         url.Values
 		team, person int
 	}{
-		"a post":          {"2 MiB are 32 times 64 KiB", "/teams/" + acme + "/posts/new", hostile(maxForm), 33, 33},
-		"too many":        {"a rejected form was parsed as well", "/teams/" + acme + "/posts/new", url.Values{"x": make([]string, maxForm/4)}, 24, 24},
-		"a check":         {"a check costs as much as the post", "/teams/" + acme + "/compose/check", hostile(1 << 20), 17, 17},
-		"an ordinary one": {"up to 64 KiB are included", "/teams/" + acme + "/posts/new", hostile(60 << 10), 1, 1},
-		"a question":      {"a form for several posts reads each of them", bulkPath + "?act=cancel&post=p-1&post=p-2&post=p-3&post=p-1", nil, 3, 3},
-		"of a choice":     {"the account is not assigned to a team yet", "/connect/x/choose", hostile(maxForm), 0, 33},
-		"of a consent":    {"the user allows an agent", oauth.AuthorizePath, hostile(maxForm), 0, 33},
+		"a post":           {"2 MiB are 32 times 64 KiB", "/teams/" + acme + "/posts/new", hostile(maxForm), 33, 33},
+		"too many":         {"a rejected form was parsed as well", "/teams/" + acme + "/posts/new", url.Values{"x": make([]string, maxForm/4)}, 24, 24},
+		"a check":          {"a check costs as much as the post", "/teams/" + acme + "/compose/check", hostile(1 << 20), 17, 17},
+		"an ordinary post": {"up to 64 KiB are included", "/teams/" + acme + "/posts/new", hostile(60 << 10), 1, 1},
+		"a question":       {"a form for several posts reads each of them", bulkPath + "?act=cancel&post=p-1&post=p-2&post=p-3&post=p-1", nil, 3, 3},
+		"a choice":         {"the account is not assigned to a team yet", "/connect/x/choose", hostile(maxForm), 0, 33},
+		"a consent":        {"the user allows an agent", oauth.AuthorizePath, hostile(maxForm), 0, 33},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -126,7 +126,7 @@ func (s *Site) createKey(w http.ResponseWriter, v *visit) error {
 	}
 	var permissions []v1alpha1.KeyPermission
 	if v.PostForm.Get("permission") == string(v1alpha1.PermissionNotifiers) {
-		if !v.may.writeNotifiers() { // nobody hands out a right that they lack
+		if !v.may.writeNotifiers() { // users must not grant rights that they lack
 			return forbidden(createNotifiers, v)
 		}
 		permissions = append(permissions, v1alpha1.PermissionNotifiers)

@@ -53,11 +53,11 @@ func TestLibrary(t *testing.T) {
 	}{
 		"the page":         {"all of the team's files, and no other files", "files", "checkbox", []string{"new", "large", "film"}, []string{"40 × 30", "1:05", "Use in a new post"}},
 		"a search":         {"the search is by name", "files?q=LARGE", "checkbox", []string{"large"}, nil},
-		"nothing found":    {"the page reports it", "files?q=nothing", "checkbox", nil, []string{"No files"}},
+		"no file found":    {"the page reports it", "files?q=nothing", "checkbox", nil, []string{"No files"}},
 		"a second page":    {"the team has fewer files than a page", "files?page=2", "checkbox", nil, nil},
 		"for pictures":     {"the dialog for an image field", "files/list?types=image/png", "checkbox", []string{"new", "large"}, nil},
-		"for one video":    {"only one can be chosen", "files/list?types=video/mp4&one=1", "radio", []string{"film"}, nil},
-		"for another type": {"the empty list is reported", "files/list?types=image/webp", "checkbox", nil, []string{"No file fits."}},
+		"for one video":    {"a video post has one file", "files/list?types=video/mp4&one=1", "radio", []string{"film"}, nil},
+		"for another type": {"the page reports an empty list", "files/list?types=image/webp", "checkbox", nil, []string{"No file fits."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,7 +117,7 @@ func TestFilesWithoutScripts(t *testing.T) {
 	}{
 		"pictures": {"files that are not in the post yet", "image", "image", "checkbox", []string{"new"}},
 		"video":    {"a post has one video", "video", "video", "radio", []string{"film"}},
-		"a part":   {"each part lists them", "tree", "media-1", "checkbox", []string{"new", "large", "film"}},
+		"a part":   {"each part lists the files", "tree", "media-1", "checkbox", []string{"new", "large", "film"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,7 +132,7 @@ func TestFilesWithoutScripts(t *testing.T) {
 				t.Errorf("%s: the form lost the input: %v", tc.reason, got)
 			}
 			if w.written() != 0 {
-				t.Errorf("%s: something was stored", tc.reason)
+				t.Errorf("%s: the request stored a file", tc.reason)
 			}
 		})
 	}

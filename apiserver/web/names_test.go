@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestFilesKeepTheirNames verifies that a form that comes back names files as the user does.
+// TestFilesKeepTheirNames verifies that a rejected form shows the user's file names.
 func TestFilesKeepTheirNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

@@ -141,7 +141,7 @@ func (s *Site) storeNotifier(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// notifierProblems returns what is wrong with a notifier, each problem with the field's name.
+// notifierProblems returns a notifier's problems, each with the field's name.
 func (s *Site) notifierProblems(v *visit, refused *bridge.Error) []string {
 	if len(refused.Problems) == 0 {
 		return []string{sentence(s.messageOf(v, refused))}

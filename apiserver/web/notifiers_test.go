@@ -112,13 +112,13 @@ func TestNewNotifier(t *testing.T) {
 	}{
 		"Webhook":     {reason: "the secret is created", form: url.Values{"format": {"standard-webhooks"}, "webhook": {" https://hooks.example.com/a "}, "slack": {"https://left.example.com"}}, stored: "standard-webhooks https://hooks.example.com/a [] secret"},
 		"Slack":       {reason: "its address is stored in a Secret", form: url.Values{"format": {"slack"}, "slack": {"https://hooks.slack.com/services/T"}}, stored: "slack  [] url"},
-		"Email":       {reason: "recipients are separated as people separate them", form: url.Values{"format": {"email"}, "recipients": {"a@example.com\r\nb@example.com, c@example.com"}}, stored: "email  [a@example.com b@example.com c@example.com] "},
-		"NoName":      {reason: "it cannot be guessed", form: url.Values{"format": {"slack"}, "name": {"…"}}, wrong: "Give the notification a name"},
+		"Email":       {reason: "users separate recipients in different ways", form: url.Values{"format": {"email"}, "recipients": {"a@example.com\r\nb@example.com, c@example.com"}}, stored: "email  [a@example.com b@example.com c@example.com] "},
+		"NoName":      {reason: "the page cannot guess a name", form: url.Values{"format": {"slack"}, "name": {"…"}}, wrong: "Give the notification a name"},
 		"NoFormat":    {reason: "a browser sends none if none is chosen", form: url.Values{}, wrong: "Choose where the notifications go."},
-		"NoEvent":     {reason: "nothing would be reported", form: url.Values{"format": {"email"}, "recipients": {"a@example.com"}, "event": {}}, wrong: "Choose at least one event."},
-		"NoAddress":   {reason: "the field is named", form: url.Values{"format": {"standard-webhooks"}}, wrong: "Address: Is missing."},
-		"NoRecipient": {reason: "the field is named", form: url.Values{"format": {"email"}, "recipients": {" "}}, wrong: "Recipients: Must have at least 1 item."},
-		"BadEmail":    {reason: "an example shows what is meant", form: url.Values{"format": {"email"}, "recipients": {"ada"}}, wrong: "Recipients: Is not an email address such as social@example.com."},
+		"NoEvent":     {reason: "the notifier would not report any event", form: url.Values{"format": {"email"}, "recipients": {"a@example.com"}, "event": {}}, wrong: "Choose at least one event."},
+		"NoAddress":   {reason: "the error names the field", form: url.Values{"format": {"standard-webhooks"}}, wrong: "Address: Is missing."},
+		"NoRecipient": {reason: "the error names the field", form: url.Values{"format": {"email"}, "recipients": {" "}}, wrong: "Recipients: Must have at least 1 item."},
+		"BadEmail":    {reason: "the error shows an example", form: url.Values{"format": {"email"}, "recipients": {"ada"}}, wrong: "Recipients: Is not an email address such as social@example.com."},
 		"Private":     {reason: "Herald does not send into networks", form: url.Values{"format": {"standard-webhooks"}, "webhook": {"https://192.168.1.1/"}}, wrong: "Address: Must lead to a public address"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,22 +203,22 @@ func TestNotifierPages(t *testing.T) {
 		edits      []func(*v1alpha1.Notifier)
 		want, lack []string
 	}{
-		"Active":      {"nothing is wrong", administrator, nil, []string{"Active", "Webhook to hooks.example.com", "A post failed", "never", "Suspend", "Edit", "Delete…"}, []string{"Failing", "Resume"}},
-		"Viewer":      {"a viewer changes nothing", viewer, nil, []string{"Active"}, []string{"Suspend", "Edit", "Delete", "Create a new secret"}},
+		"Active":      {"the notifier has no problem", administrator, nil, []string{"Active", "Webhook to hooks.example.com", "A post failed", "never", "Suspend", "Edit", "Delete…"}, []string{"Failing", "Resume"}},
+		"Viewer":      {"a viewer does not change notifiers", viewer, nil, []string{"Active"}, []string{"Suspend", "Edit", "Delete", "Create a new secret"}},
 		"Failing":     {"the error and its beginning are shown", administrator, []func(*v1alpha1.Notifier){failing}, []string{"Failing", "The last attempt failed: it answers 503.", "It has failed since"}, []string{"Active"}},
-		"Gone":        {"nothing is sent", administrator, []func(*v1alpha1.Notifier){stoppedFor(v1alpha1.ReasonReceiverGone)}, []string{"Stopped", "Change the address"}, nil},
+		"Gone":        {"the notifier does not send", administrator, []func(*v1alpha1.Notifier){stoppedFor(v1alpha1.ReasonReceiverGone)}, []string{"Stopped", "Change the address"}, nil},
 		"NoSecret":    {"the remedy is on the page", administrator, []func(*v1alpha1.Notifier){stoppedFor(v1alpha1.ReasonSecretNotFound)}, []string{"Cannot send", "Create a new one"}, nil},
 		"NewSecret":   {"the secret is stored after the notifier", administrator, []func(*v1alpha1.Notifier){stoppedFor(v1alpha1.ReasonSecretNotFound), func(n *v1alpha1.Notifier) { n.CreationTimestamp = metav1.NewTime(now) }}, []string{"Being checked"}, []string{"Cannot send"}},
-		"NoMail":      {"who can change it is said", administrator, []func(*v1alpha1.Notifier){stoppedFor(v1alpha1.ReasonEmailNotConfigured)}, []string{"no mail server", "smtp in the values of the Helm chart"}, nil},
-		"Suspended":   {"a person did that", administrator, []func(*v1alpha1.Notifier){func(n *v1alpha1.Notifier) { n.Spec.Suspend = true }, failing}, []string{"Suspended", "Resume"}, []string{"Failing"}},
+		"NoMail":      {"the page names who can change the notifier", administrator, []func(*v1alpha1.Notifier){stoppedFor(v1alpha1.ReasonEmailNotConfigured)}, []string{"no mail server", "smtp in the values of the Helm chart"}, nil},
+		"Suspended":   {"a user suspended the notifier", administrator, []func(*v1alpha1.Notifier){func(n *v1alpha1.Notifier) { n.Spec.Suspend = true }, failing}, []string{"Suspended", "Resume"}, []string{"Failing"}},
 		"Changed":     {"the manager has not seen the change", administrator, []func(*v1alpha1.Notifier){func(n *v1alpha1.Notifier) { n.Generation = 2 }}, []string{"Being checked"}, nil},
-		"Undelivered": {"it can be sent again", administrator, []func(*v1alpha1.Notifier){delivery(failed)}, []string{"Not delivered after 41 attempts", "It answers 503.", "Send again", "launch"}, nil},
+		"Undelivered": {"the notification can be sent again", administrator, []func(*v1alpha1.Notifier){delivery(failed)}, []string{"Not delivered after 41 attempts", "It answers 503.", "Send again", "launch"}, nil},
 		"Resent": {"the request is not handled yet", administrator, []func(*v1alpha1.Notifier){delivery(failed), func(n *v1alpha1.Notifier) {
 			n.Annotations = map[string]string{v1alpha1.ResendAnnotation: "msg_1 a"}
 		}}, []string{"Being sent again"}, []string{"Not delivered", "Send again"}},
-		"ByViewer": {"a viewer sends nothing", viewer, []func(*v1alpha1.Notifier){delivery(failed)}, []string{"Not delivered"}, []string{"Send again"}},
+		"ByViewer": {"a viewer does not send notifications", viewer, []func(*v1alpha1.Notifier){delivery(failed)}, []string{"Not delivered"}, []string{"Send again"}},
 		"OfAccount": {
-			"its name is shown", administrator,
+			"the page shows the team's name", administrator,
 			[]func(*v1alpha1.Notifier){delivery(v1alpha1.NotifierDelivery{Event: v1alpha1.EventConnectionBroken, Kind: "Connection", Name: "our-x", State: v1alpha1.DeliveryDelivered, Attempts: 1})},
 			[]string{"An account stopped working", "Account our-x on X", "Delivered"},
 			[]string{"attempt"},
@@ -247,11 +247,11 @@ func TestNotifierActions(t *testing.T) {
 		status       int
 	}{
 		"Suspend": {"a button suffices", "suspend", url.Values{}, func(w *world) bool { return w.notifiers[acme+"/n"].Spec.Suspend }, http.StatusSeeOther},
-		"Resend": {"the manager is asked to", "resend", url.Values{"delivery": {"msg_1"}}, func(w *world) bool {
+		"Resend": {"the manager gets the request", "resend", url.Values{"delivery": {"msg_1"}}, func(w *world) bool {
 			return strings.HasPrefix(w.notifiers[acme+"/n"].Annotations[v1alpha1.ResendAnnotation], "msg_1 ")
 		}, http.StatusSeeOther},
-		"Secret": {"it is shown once", "secret", url.Values{}, func(w *world) bool { return len(w.secrets) == 1 }, http.StatusOK},
-		"Delete": {"after a page that explains it", "delete", url.Values{}, func(w *world) bool { return len(w.notifiers) == 0 }, http.StatusSeeOther},
+		"Secret": {"the secret is shown once", "secret", url.Values{}, func(w *world) bool { return len(w.secrets) == 1 }, http.StatusOK},
+		"Delete": {"a page explains the deletion first", "delete", url.Values{}, func(w *world) bool { return len(w.notifiers) == 0 }, http.StatusSeeOther},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -278,8 +278,8 @@ func TestKeyForNotifiers(t *testing.T) {
 	says(t, "the page shows it", textOf(withID(t, w.get(t, administrator, "/teams/"+acme+"/keys"), "content")), []string{"change notifications"}, nil)
 
 	w = newWorld(clocktesting.NewFakeClock(now), without("delete notifiers"))
-	says(t, "the form does not offer a right that the person lacks", textOf(withID(t, w.get(t, administrator, "/teams/"+acme+"/keys"), "content")), nil, []string{"change notifications"})
+	says(t, "the form does not offer a right that the user lacks", textOf(withID(t, w.get(t, administrator, "/teams/"+acme+"/keys"), "content")), nil, []string{"change notifications"})
 	if answer := w.serve(newRequest(&administrator, "/teams/"+acme+"/keys", form)); answer.Code != http.StatusForbidden || len(w.keys) > 0 {
-		t.Errorf("nobody hands out a right that they lack: %d, %d keys", answer.Code, len(w.keys))
+		t.Errorf("users must not grant rights that they lack: %d, %d keys", answer.Code, len(w.keys))
 	}
 }

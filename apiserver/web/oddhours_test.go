@@ -28,7 +28,7 @@ func TestOddHours(t *testing.T) {
 		},
 		"SkippedByScript": {"the script cannot decide", skipped, "2027-03-28T01:30:00Z", "", "Europe/Berlin", "", "there is no 02:30 in Berlin"},
 		"SkippedElsewhere": {
-			"some changes are by half an hour", "2026-10-04T02:15", "", "", "Australia/Lord_Howe", "",
+			"some clocks change by half an hour", "2026-10-04T02:15", "", "", "Australia/Lord_Howe", "",
 			"there is no 02:15 in Lord Howe on 4 October 2026, because clocks go forward from 02:00 to 02:30; choose another time",
 		},
 		"Midnight": {
@@ -46,9 +46,9 @@ func TestOddHours(t *testing.T) {
 		"ByScript":     {"the script sends one of the two", repeated, "2027-10-31T01:30:00.000Z", "", "Europe/Berlin", "2027-10-31T01:30:00Z", ""},
 		"StaleScript":  {"the script's value belongs to another time", repeated, "2027-10-30T01:30:00Z", "", "Europe/Berlin", "", "comes twice"},
 		"ChangedMind":  {"the choice is newer than the form's time", repeated, "2027-10-31T01:30:00Z", foldFirst, "Europe/Berlin", "2027-10-31T00:30:00Z", ""},
-		"OtherChoice":  {"there are two candidates", repeated, "", "third", "Europe/Berlin", "", "comes twice"},
+		"OtherChoice":  {"the time has two candidates", repeated, "", "third", "Europe/Berlin", "", "comes twice"},
 		"NoLongerOdd":  {"a choice for another time has no effect", "2027-10-31T04:30", "", foldSecond, "Europe/Berlin", "2027-10-31T03:30:00Z", ""},
-		"WithSeconds":  {"a stored time has them too", repeated, "2027-10-31T01:30:07Z", foldSecond, "Europe/Berlin", "2027-10-31T01:30:07Z", ""},
+		"WithSeconds":  {"a stored time has seconds, too", repeated, "2027-10-31T01:30:07Z", foldSecond, "Europe/Berlin", "2027-10-31T01:30:07Z", ""},
 		"WholeDayGone": {"Samoa skipped a day", "2011-12-30T12:00", "", "", "Pacific/Apia", "", "there is no 12:00 in Apia on 30 December 2011"},
 	} {
 		w := readWriting(url.Values{"when": {whenLater}, "at": {tc.local}, "scheduled_at": {tc.at}, "fold": {tc.fold}, "zone": {tc.zone}})
@@ -80,7 +80,7 @@ func TestTimeNote(t *testing.T) {
 		"OtherDay": {"the viewer's calendar shows another day", "2027-01-15T08:00", "", "Europe/Berlin", "America/Los_Angeles", []string{"08:00 Berlin is 14 Jan, 23:00 for you"}, ""},
 		"Skipped":  {"the time does not exist", "2027-03-28T02:30", "", "", "Europe/Berlin", []string{"There is no 02:30 in Berlin on 28 March 2027"}, ""},
 		"Repeated": {
-			"both are offered", "2027-10-31T02:30", "", "", "Europe/Berlin",
+			"the page offers both times", "2027-10-31T02:30", "", "", "Europe/Berlin",
 			[]string{"02:30 comes twice in Berlin that day: clocks go back from 03:00 to 02:00. Which one?", "The first (UTC+02:00)", "The second (UTC+01:00)"},
 			"",
 		},

@@ -47,14 +47,14 @@ func TestOwnScripts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			content := readAsset(t, name)
 			if len(content) > ownLimit {
-				t.Errorf("it has %d bytes, more than %d", len(content), ownLimit)
+				t.Errorf("the script has %d bytes, more than %d", len(content), ownLimit)
 			}
 			if found := forbidden.Find(content); found != nil {
-				t.Errorf("it uses %q, which violates the content security policy or parses text as markup", found)
+				t.Errorf("the script uses %q, which violates the content security policy or parses text as markup", found)
 			}
 			// The one place inserts the server's own events.
 			if writes := bytes.Count(content, []byte("innerHTML =")); writes > 1 || name != "app.js" && writes > 0 {
-				t.Errorf("it writes innerHTML at %d places", writes)
+				t.Errorf("the script writes innerHTML at %d places", writes)
 			}
 		})
 	}

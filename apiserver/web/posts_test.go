@@ -109,7 +109,7 @@ func TestSearch(t *testing.T) {
 		"Kind":       {"the filter by kind", "kind=tree", "One", ""},
 		"Person":     {"by a user", "by=person:oidc:ada", "Résumé of the year, A new year", ""},
 		"Agent":      {"by an agent", "by=agent:Claude", "A new year", ""},
-		"Dates":      {"both days are included", "from=2026-12-02&to=2026-12-03", "One, The year in numbers", "newest first"},
+		"Dates":      {"the range includes both days", "from=2026-12-02&to=2026-12-03", "One, The year in numbers", "newest first"},
 		"Until":      {"without a start", "to=2026-12-01", "A new year", ""},
 		"Together":   {"all filters apply", "q=year&by=person:oidc:ada&status=scheduled", "Résumé of the year", "soonest first"},
 		"Turned":     {"no post is between these days", "from=2026-12-24&to=2026-12-01", "", "The first day is later than the last one."},
@@ -125,7 +125,7 @@ func TestSearch(t *testing.T) {
 		says(t, name, textOf(page), []string{tc.says}, nil)
 	}
 	empty := textOf(w.get(t, editor, "/teams/"+acme+"/posts?q=absent&platform=x&from=2026-12-24&account=our-x&kind=video&by=agent:Claude&status=failed"))
-	says(t, "a person sees why", empty, []string{
+	says(t, "the page names the filters", empty, []string{
 		"text “absent”", "platform: X", "from 24 Dec 2026", "account: Account our-x on X", "kind: Video", "created by: the agent “Claude”", "state: Failed", "Clear all filters",
 	}, nil)
 }
@@ -160,7 +160,7 @@ func TestCursors(t *testing.T) {
 	says(t, "newest first", headings(page), []string{"Number 52", "Number 28"}, []string{"Number 27"})
 	w.put(textPost("p-new", "Number 99", at(now.Add(99*time.Hour))))
 	page = follow(page, "Older")
-	says(t, "a new post shifts nothing", headings(page), []string{"Number 27", "Number 03"}, []string{"Number 28", "Number 02"})
+	says(t, "a new post does not shift the page", headings(page), []string{"Number 27", "Number 03"}, []string{"Number 28", "Number 02"})
 	page = follow(page, "Newer")
 	says(t, "and back", headings(page), []string{"Number 52", "Number 28"}, []string{"Number 27", "Number 99"})
 	page = follow(page, "Newer")
@@ -228,9 +228,9 @@ func TestUnknownNames(t *testing.T) {
 		reason, query, want string
 		lacks               []string
 	}{
-		"Account": {"no such account", "account=free-money", "Unknown account", []string{"free-money"}},
+		"Account": {"the account does not exist", "account=free-money", "Unknown account", []string{"free-money"}},
 		"Person":  {"no user with this name created a post", "by=person:free-money", "an unknown person", []string{"free-money"}},
-		"Agent":   {"no agent wrote it", "by=agent:free-money", "an unknown agent", []string{"free-money"}},
+		"Agent":   {"no agent with this name created a post", "by=agent:free-money", "an unknown agent", []string{"free-money"}},
 		"Link":    {"names of Kubernetes objects are not shown", "status=failed&by=person:" + url.QueryEscape(access.LinkPerson), "created by: " + linkUser, []string{access.LinkPerson}},
 	} {
 		says(t, name+": "+tc.reason, mainOf(w.get(t, editor, "/teams/"+acme+"/posts?"+tc.query)), []string{tc.want}, tc.lacks)

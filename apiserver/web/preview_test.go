@@ -121,13 +121,13 @@ func TestPreviewOfVideo(t *testing.T) {
 		want    []string
 		not     string
 	}{
-		"one that fits":  {"the video is accepted", func(*v1alpha1.MediaStatus) {}, false, nil, "a platform may refuse it"},
-		"a long one":     {"X accepts it from some accounts only", func(s *v1alpha1.MediaStatus) { s.DurationMillis = 200_000 }, false, []string{"a platform may refuse it", "plays for 3 min 20 s; an ordinary account of X accepts at most 2 min 20 s"}, "Before it can be published"},
-		"a longer one":   {"X does not accept it", func(s *v1alpha1.MediaStatus) { s.DurationMillis = 10_000_000 }, false, []string{"Before it can be published", "X accepts at most 2 h 5 min"}, "a platform may refuse it"},
-		"a large one":    {"the size is named", func(s *v1alpha1.MediaStatus) { s.Width, s.Height = 3840, 2160 }, false, []string{"Before it can be published", "has 3840 × 2160 pixels; X accepts at most 1920 on each side"}, "a platform may refuse it"},
-		"one converted":  {"the team converts videos", func(s *v1alpha1.MediaStatus) { s.Width, s.Height = 3840, 2160 }, true, nil, "pixels"},
-		"HEVC":           {"X's documentation does not mention it", func(s *v1alpha1.MediaStatus) { s.VideoCodec = "hevc" }, false, []string{"a platform may refuse it", "is encoded as hevc"}, "Before it can be published"},
-		"HEVC converted": {"the file is verified", func(s *v1alpha1.MediaStatus) { s.VideoCodec = "hevc" }, true, nil, "a platform may refuse it"},
+		"a fitting video":   {"the video is accepted", func(*v1alpha1.MediaStatus) {}, false, nil, "a platform may refuse it"},
+		"a long video":      {"X accepts it from some accounts only", func(s *v1alpha1.MediaStatus) { s.DurationMillis = 200_000 }, false, []string{"a platform may refuse it", "plays for 3 min 20 s; an ordinary account of X accepts at most 2 min 20 s"}, "Before it can be published"},
+		"a longer video":    {"X does not accept it", func(s *v1alpha1.MediaStatus) { s.DurationMillis = 10_000_000 }, false, []string{"Before it can be published", "X accepts at most 2 h 5 min"}, "a platform may refuse it"},
+		"a large video":     {"the size is named", func(s *v1alpha1.MediaStatus) { s.Width, s.Height = 3840, 2160 }, false, []string{"Before it can be published", "has 3840 × 2160 pixels; X accepts at most 1920 on each side"}, "a platform may refuse it"},
+		"a converted video": {"the team converts videos", func(s *v1alpha1.MediaStatus) { s.Width, s.Height = 3840, 2160 }, true, nil, "pixels"},
+		"HEVC":              {"X's documentation does not mention it", func(s *v1alpha1.MediaStatus) { s.VideoCodec = "hevc" }, false, []string{"a platform may refuse it", "is encoded as hevc"}, "Before it can be published"},
+		"HEVC converted":    {"the file is verified", func(s *v1alpha1.MediaStatus) { s.VideoCodec = "hevc" }, true, nil, "a platform may refuse it"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestPreviewIsBounded(t *testing.T) {
 }
 
 // TestChecksAreBounded verifies that a user who exceeds the limit gets a notice instead of the preview, that others
-// are not affected, and that the preview comes back.
+// are not affected, and that the preview returns.
 func TestChecksAreBounded(t *testing.T) {
 	t.Parallel()
 	clk := clocktesting.NewFakeClock(now)

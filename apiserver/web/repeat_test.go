@@ -241,9 +241,9 @@ func TestJustSent(t *testing.T) {
 		id     string
 		want   string
 	}{
-		"Now":       {"it is being published", []func(*v1alpha1.Post){by(editor.Name)}, time.Minute, "p-1", "You published this a moment ago: “Hello”."},
-		"Scheduled": {"it is published later", []func(*v1alpha1.Post){by(editor.Name), at(now.Add(time.Hour))}, time.Minute, "p-1", "You scheduled this a moment ago: “Hello”."},
-		"Draft":     {"it is not published", []func(*v1alpha1.Post){by(editor.Name), asDraft}, time.Minute, "p-1", "You saved this a moment ago: “Hello”."},
+		"Now":       {"the post is being published", []func(*v1alpha1.Post){by(editor.Name)}, time.Minute, "p-1", "You published this a moment ago: “Hello”."},
+		"Scheduled": {"the post is published later", []func(*v1alpha1.Post){by(editor.Name), at(now.Add(time.Hour))}, time.Minute, "p-1", "You scheduled this a moment ago: “Hello”."},
+		"Draft":     {"a draft is not published", []func(*v1alpha1.Post){by(editor.Name), asDraft}, time.Minute, "p-1", "You saved this a moment ago: “Hello”."},
 		"Long ago":  {"browsers keep pages for a long time", []func(*v1alpha1.Post){by(editor.Name)}, 2 * time.Hour, "p-1", "You published this 2 hours ago: “Hello”."},
 		"Another's": {"a URL cannot change the author", []func(*v1alpha1.Post){by(viewer.Name)}, time.Minute, "p-1", ""},
 		"Nothing":   {"the form is shown anyway", []func(*v1alpha1.Post){by(editor.Name)}, time.Minute, "p-2", ""},
@@ -332,9 +332,9 @@ func TestOnItsWay(t *testing.T) {
 		states []v1alpha1.TargetState
 		want   bool
 	}{
-		"Pending":                 {"it is", []v1alpha1.TargetState{v1alpha1.TargetPending}, true},
-		"pending for one account": {"it is being published to one account", []v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetPending}, true},
-		"Posted":                  {"it is published", []v1alpha1.TargetState{v1alpha1.TargetPosted}, false},
+		"Pending":                 {"the target waits", []v1alpha1.TargetState{v1alpha1.TargetPending}, true},
+		"pending for one account": {"the post is being published to one account", []v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetPending}, true},
+		"Posted":                  {"the post is published", []v1alpha1.TargetState{v1alpha1.TargetPosted}, false},
 		"Partly":                  {"no further target is published", []v1alpha1.TargetState{v1alpha1.TargetPosted, v1alpha1.TargetFailed}, false},
 		"Undecided":               {"a user has to decide", []v1alpha1.TargetState{v1alpha1.TargetUndecided}, false},
 	} {

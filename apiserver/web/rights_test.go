@@ -63,13 +63,13 @@ func TestEachActionChecksItsPermission(t *testing.T) {
 		"ConnectAlone":     {"no permission to write Secrets", "patch connections", "POST connections/connect", url.Values{"platform": {"x"}}, false},
 		"Reconnect":        {"an existing connection is changed", "patch connections", "POST connections/connect", url.Values{"connection": {"our-x"}}, true},
 		"ReconnectAlone":   {"no connection is created", "create connections", "POST connections/connect", url.Values{"connection": {"our-x"}}, false},
-		"Disconnect":       {"it is deleted", "delete connections", "POST connections/our-x/disconnect", url.Values{}, true},
+		"Disconnect":       {"the connection is deleted", "delete connections", "POST connections/our-x/disconnect", url.Values{}, true},
 		"Accounts":         {"the page is about keys", "list connections", "GET connections", nil, true},
 		"Composer":         {"users select accounts", "list connections", "GET posts/new", nil, true},
 		"ComposerSent":     {"the form shows accounts as well", "list connections", "POST posts/new", url.Values{}, true},
 		"Editor":           {"the edit form shows accounts as well", "list connections", "GET posts/p-1/edit", nil, true},
-		"Preview":          {"it shows accounts", "list connections", "POST compose/check", url.Values{}, true},
-		"Overview":         {"it is about posts", "list connections", "GET ", nil, false},
+		"Preview":          {"the preview shows accounts", "list connections", "POST compose/check", url.Values{}, true},
+		"Overview":         {"the overview shows posts", "list connections", "GET ", nil, false},
 		"Team":             {"the team's plan is shown", "list usages", "GET team", nil, false},
 		"PostWithAccounts": {"a post is shown", "list connections", "GET posts/p-1", nil, false},
 	} {
@@ -89,7 +89,7 @@ func TestEachActionChecksItsPermission(t *testing.T) {
 				t.Errorf("%s: %d", tc.reason, answer.Code)
 			}
 			if tc.refused && w.written() != before {
-				t.Errorf("%s: something was written", tc.reason)
+				t.Errorf("%s: the request changed an object", tc.reason)
 			}
 		})
 	}

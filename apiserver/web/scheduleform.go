@@ -133,7 +133,7 @@ func (s *Site) checked(v *visit, f *scheduleForm) (g.Node, error) {
 	}, nil
 }
 
-// scheduleProblems returns what is wrong with a schedule, each problem with the field's name.
+// scheduleProblems returns a schedule's problems, each with the field's name.
 func (s *Site) scheduleProblems(v *visit, spec *v1alpha1.PostScheduleSpec, refused *bridge.Error) []string {
 	if len(refused.Problems) == 0 {
 		return []string{sentence(s.messageOf(v, refused))}

@@ -66,23 +66,23 @@ func TestNewSchedule(t *testing.T) {
 		wrong      string
 	}{
 		"Week":       {reason: "empty texts are omitted, and the name becomes a valid object name", schedule: "0 9 * * 1", texts: []string{"Good morning", "A new week"}},
-		"Days":       {reason: "several days of the week", edits: url.Values{"weekday": {"5", "0", "1"}}, schedule: "0 9 * * 0,1,5"},
-		"Day":        {reason: "only the time of day", edits: url.Values{"repeat": {"day"}, "time": {"18:05"}}, schedule: "5 18 * * *"},
-		"Month":      {reason: "a day of each month", edits: url.Values{"repeat": {"month"}, "monthday": {"31"}}, schedule: "0 9 31 * *"},
+		"Days":       {reason: "a schedule on several days of the week", edits: url.Values{"weekday": {"5", "0", "1"}}, schedule: "0 9 * * 0,1,5"},
+		"Day":        {reason: "a schedule at a time of day", edits: url.Values{"repeat": {"day"}, "time": {"18:05"}}, schedule: "5 18 * * *"},
+		"Month":      {reason: "a schedule on a day of each month", edits: url.Values{"repeat": {"month"}, "monthday": {"31"}}, schedule: "0 9 31 * *"},
 		"Cron":       {reason: "an expression without simple controls", edits: url.Values{"repeat": {"cron"}, "cron": {"30 8 * * 1-5"}}, schedule: "30 8 * * 1-5"},
 		"Between":    {reason: "whole days of the schedule's zone", edits: url.Values{"from": {"2026-12-24"}, "until": {"2027-01-06"}}, schedule: "0 9 * * 1", start: "2026-12-23T23:00:00Z", end: "2027-01-06T22:59:59.999Z"},
-		"NoName":     {reason: "it cannot be guessed", edits: url.Values{"name": {"…"}}, wrong: "Give the schedule a name"},
-		"NoText":     {reason: "posts need one", edits: url.Values{"text": {" "}}, wrong: "Write at least one text"},
-		"NoWeekday":  {reason: "there would be no posts", edits: url.Values{"weekday": {}}, wrong: "Choose at least one day of the week"},
+		"NoName":     {reason: "the page cannot guess a name", edits: url.Values{"name": {"…"}}, wrong: "Give the schedule a name"},
+		"NoText":     {reason: "posts need a text", edits: url.Values{"text": {" "}}, wrong: "Write at least one text"},
+		"NoWeekday":  {reason: "the schedule would not create posts", edits: url.Values{"weekday": {}}, wrong: "Choose at least one day of the week"},
 		"NoTime":     {reason: "a browser without the control sends any text", edits: url.Values{"time": {"nine"}}, wrong: "Choose the time of day"},
-		"NoAccount":  {reason: "posts go somewhere", edits: url.Values{"target": {}}, wrong: "Where it goes: Name at least one account to post to."},
-		"BadCron":    {reason: "the field is named", edits: url.Values{"repeat": {"cron"}, "cron": {"at nine"}}, wrong: "Repeat: Is not a cron expression of five fields"},
-		"TooOften":   {reason: "the reason and the limit are named", edits: url.Values{"repeat": {"cron"}, "cron": {"* * * * *"}}, wrong: "at least 5m0s are required"},
-		"BadZone":    {reason: "the field is named", edits: url.Values{"time_zone": {"Berlin"}}, wrong: "Time zone: Is not the IANA name"},
-		"Backwards":  {reason: "it would never post", edits: url.Values{"from": {"2027-01-06"}, "until": {"2026-12-24"}}, wrong: "Last day: Is before the start"},
-		"BadCount":   {reason: "the limit is named", edits: url.Values{"count": {"0"}}, wrong: "from 1 to 1,000,000"},
+		"NoAccount":  {reason: "posts need an account", edits: url.Values{"target": {}}, wrong: "Where it goes: Name at least one connection to post to."},
+		"BadCron":    {reason: "the error names the field", edits: url.Values{"repeat": {"cron"}, "cron": {"at nine"}}, wrong: "Repeat: Is not a cron expression of five fields"},
+		"TooOften":   {reason: "the error names the reason and the limit", edits: url.Values{"repeat": {"cron"}, "cron": {"* * * * *"}}, wrong: "at least 5m0s are required"},
+		"BadZone":    {reason: "the error names the field", edits: url.Values{"time_zone": {"Berlin"}}, wrong: "Time zone: Is not the IANA name"},
+		"Backwards":  {reason: "the schedule would end before it starts", edits: url.Values{"from": {"2027-01-06"}, "until": {"2026-12-24"}}, wrong: "Last day: Is before the start"},
+		"BadCount":   {reason: "the error names the limit", edits: url.Values{"count": {"0"}}, wrong: "from 1 to 1,000,000"},
 		"TooLong":    {reason: "the message names the text that X does not accept", edits: url.Values{"text": {"a", strings.Repeat("b", 300)}}, wrong: "Text 2: "},
-		"NotForText": {reason: "the account is named", edits: url.Values{"target": {"our-youtube"}}, wrong: "Account our-youtube: "},
+		"NotForText": {reason: "the error names the account", edits: url.Values{"target": {"our-youtube"}}, wrong: "Account our-youtube: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,7 +110,7 @@ func TestNewSchedule(t *testing.T) {
 			}
 			before := w.written()
 			if again := w.serve(newRequest(&editor, atSchedules+"/new", mondays(tc.edits))); again.Code != http.StatusSeeOther || w.written() != before {
-				t.Errorf("sent twice: %d, %d writes", again.Code, w.written()-before)
+				t.Errorf("the repeated form: %d, %d writes", again.Code, w.written()-before)
 			}
 		})
 	}
@@ -173,7 +173,7 @@ func TestStaleSchedule(t *testing.T) {
 	if answer.Code != http.StatusConflict || w.schedules[acme+"/monday"].Spec.Schedule != "0 9 * * 1" {
 		t.Errorf("%d, %s", answer.Code, w.schedules[acme+"/monday"].Spec.Schedule)
 	}
-	says(t, "what to do is said", answer.Body.String(), []string{"has changed since you opened it", `value="10:00"`}, nil)
+	says(t, "the page names the conflict", answer.Body.String(), []string{"has changed since you opened it", `value="10:00"`}, nil)
 }
 
 func TestSchedulesPage(t *testing.T) {
@@ -191,10 +191,10 @@ func TestSchedulesPage(t *testing.T) {
 		"Active":    {"the next time is in the page's zone", func(*v1alpha1.PostSchedule) {}, []string{"Mondays at 09:00, Berlin", "Active", "7 Dec 2026, 08:00 UTC", "Good morning and 1 other, in turn"}, []string{"X rejects a post", "Resume"}},
 		"Suspended": {"the next time would be wrong", func(of *v1alpha1.PostSchedule) { of.Spec.Suspend = true }, []string{"Suspended", "none while it is suspended", "Resume"}, []string{"7 Dec 2026"}},
 		"Invalid":   {"the manager's message contains the remedy", condition(v1alpha1.ReasonInvalid, "spec.template.targets[0]: gone"), []string{"Needs a change", "Spec.template.targets[0]: gone."}, []string{"7 Dec 2026"}},
-		"Waits":     {"it continues without a user", condition(v1alpha1.ReasonBudgetLimit, "the budget is used up"), []string{"Waits", "The budget is used up."}, nil},
+		"Waits":     {"the schedule continues without a user", condition(v1alpha1.ReasonBudgetLimit, "the budget is used up"), []string{"Waits", "The budget is used up."}, nil},
 		"Fresh":     {"the manager has not seen the change yet", func(of *v1alpha1.PostSchedule) { of.Generation = 2 }, []string{"Being checked"}, []string{"Active"}},
 		"Repeats":   {"X may reject it", func(of *v1alpha1.PostSchedule) { of.Spec.Texts = of.Spec.Texts[:1] }, []string{"X rejects a post whose text repeats"}, []string{"in turn"}},
-		"Last": {"its post has a page", func(of *v1alpha1.PostSchedule) {
+		"Last": {"the last post has a page", func(of *v1alpha1.PostSchedule) {
 			of.Status.LastScheduledTime = v1alpha1.NewTimePtr(now.AddDate(0, 0, -1))
 			of.Status.Posts = 3
 		}, []string{"Last post", "30 Nov 2026, 09:00 UTC"}, nil},
@@ -215,14 +215,14 @@ func TestScheduleActions(t *testing.T) {
 		suspended    bool
 		gone         bool
 	}{
-		"Suspend":       {"an editor may", "/monday/suspend", editor, http.StatusSeeOther, true, false},
-		"Resume":        {"a schedule that runs stays so", "/monday/resume", editor, http.StatusSeeOther, false, false},
-		"Delete":        {"an editor may", "/monday/delete", editor, http.StatusSeeOther, false, true},
+		"Suspend":       {"an editor may suspend schedules", "/monday/suspend", editor, http.StatusSeeOther, true, false},
+		"Resume":        {"an active schedule stays active", "/monday/resume", editor, http.StatusSeeOther, false, false},
+		"Delete":        {"an editor may delete schedules", "/monday/delete", editor, http.StatusSeeOther, false, true},
 		"ViewerDeletes": {"viewers may not delete, as with kubectl", "/monday/delete", viewer, http.StatusForbidden, false, false},
-		"ViewerStops":   {"as with kubectl", "/monday/suspend", viewer, http.StatusForbidden, false, false},
-		"ViewerWrites":  {"as with kubectl", "/new", viewer, http.StatusForbidden, false, false},
+		"ViewerStops":   {"kubectl needs the same right", "/monday/suspend", viewer, http.StatusForbidden, false, false},
+		"ViewerWrites":  {"kubectl needs the same right", "/new", viewer, http.StatusForbidden, false, false},
 		"Stranger":      {"the response does not reveal the team", "/monday/delete", stranger, http.StatusNotFound, false, false},
-		"Unknown":       {"another name", "/tuesday/suspend", editor, http.StatusNotFound, false, false},
+		"Unknown":       {"the schedule has another name", "/tuesday/suspend", editor, http.StatusNotFound, false, false},
 	} {
 		w := withSchedule(schedule())
 		answer := w.serve(newRequest(&tc.who, atSchedules+tc.path, url.Values{}))
@@ -251,7 +251,7 @@ func TestDeletionIsExplained(t *testing.T) {
 		w := withSchedule(schedule(tc.edit))
 		says(t, name, textOf(withID(t, w.get(t, editor, atSchedules+"/monday/delete"), "content")), tc.want, tc.lack)
 		if w.written() != 0 {
-			t.Errorf("%s: the page itself deletes", name)
+			t.Errorf("%s: the page itself deletes the schedule", name)
 		}
 	}
 }
@@ -265,14 +265,14 @@ func TestNextTimes(t *testing.T) {
 		edits      url.Values
 		want, lack []string
 	}{
-		"Five":    {"in the schedule's zone", "2026-12-01T09:00:00Z", nil, []string{"Monday, 7 Dec 2026, 09:00 Berlin", "4 Jan 2027"}, []string{"11 Jan 2027", "clocks", "Before it can be stored"}},
+		"Five":    {"the times are in the schedule's zone", "2026-12-01T09:00:00Z", nil, []string{"Monday, 7 Dec 2026, 09:00 Berlin", "4 Jan 2027"}, []string{"11 Jan 2027", "clocks", "Before it can be stored"}},
 		"Skipped": {"a time that does not exist moves", "2027-03-27T09:00:00Z", url.Values{"repeat": {"day"}, "time": {"02:30"}}, []string{"28 Mar 2027, 03:30 Berlin", "There is no 02:30 in Berlin on this day, because clocks go forward from 02:00 to 03:00", "29 Mar 2027, 02:30 Berlin"}, []string{"comes twice"}},
 		"Twice":   {"a repeated local time counts once", "2027-10-30T09:00:00Z", url.Values{"repeat": {"day"}, "time": {"02:30"}}, []string{"31 Oct 2027, 02:30 Berlin", "02:30 comes twice in Berlin on this day, because clocks go back from 03:00 to 02:00", "the post is published once, the first time"}, []string{"There is no"}},
-		"Count":   {"no more than it creates", "2026-12-01T09:00:00Z", url.Values{"count": {"2"}}, []string{"14 Dec 2026"}, []string{"21 Dec 2026"}},
-		"Ended":   {"it would have no times", "2026-12-01T09:00:00Z", url.Values{"until": {"2026-12-02"}}, []string{"There is no such time before the end"}, nil},
+		"Count":   {"the list has no more times than the schedule creates", "2026-12-01T09:00:00Z", url.Values{"count": {"2"}}, []string{"14 Dec 2026"}, []string{"21 Dec 2026"}},
+		"Ended":   {"the schedule would have no times", "2026-12-01T09:00:00Z", url.Values{"until": {"2026-12-02"}}, []string{"There is no such time before the end"}, nil},
 		"Repeats": {"X may reject it", "2026-12-01T09:00:00Z", url.Values{"text": {"Good morning"}}, []string{"X rejects a post whose text repeats"}, nil},
 		"Missing": {"the times are shown nevertheless", "2026-12-01T09:00:00Z", url.Values{"text": {""}}, []string{"7 Dec 2026", "Before it can be stored:", "Write at least one text"}, nil},
-		"Wrong":   {"the field is named", "2026-12-01T09:00:00Z", url.Values{"repeat": {"cron"}, "cron": {"* *"}}, []string{"Repeat: Is not a cron expression"}, []string{"The next posts"}},
+		"Wrong":   {"the error names the field", "2026-12-01T09:00:00Z", url.Values{"repeat": {"cron"}, "cron": {"* *"}}, []string{"Repeat: Is not a cron expression"}, []string{"The next posts"}},
 	} {
 		clk := clocktesting.NewFakeClock(instantOf(t, tc.at).Time)
 		w := newWorld(clk)

@@ -39,8 +39,8 @@ func TestSplitOffer(t *testing.T) {
 		want          []string
 	}{
 		{"a text that fits", "a", []string{"our-x"}, nil},
-		{"one that is too long", tooLong, []string{"our-x"}, []string{"too long for X (359 of 280)", "Split into a thread of 2 parts"}},
-		{"one with dividers", "a\n---\nb\n---\nc", []string{"our-x"}, []string{"Lines of --- divide the text", "Split into a thread of 3 parts"}},
+		{"a text that is too long", tooLong, []string{"our-x"}, []string{"too long for X (359 of 280)", "Split into a thread of 2 parts"}},
+		{"a text with dividers", "a\n---\nb\n---\nc", []string{"our-x"}, []string{"Lines of --- divide the text", "Split into a thread of 3 parts"}},
 		{"dividers on platforms without threads", "a\n---\nb", []string{"our-instagram"}, nil},
 		{"too many dividers", strings.Repeat("a\n---\n", 101), []string{"our-x"}, []string{"The text is too long for a thread on X."}},
 		{"the text fits on Threads", tooLong, []string{"our-threads"}, nil},
@@ -167,7 +167,7 @@ func TestSplitWithoutScript(t *testing.T) {
 	if code != http.StatusBadRequest {
 		t.Fatal(code)
 	}
-	says(t, "it was refused", textOf(withID(t, page, splitID)), []string{"Split into a thread of 2 parts"}, nil)
+	says(t, "the page offers the split again", textOf(withID(t, page, splitID)), []string{"Split into a thread of 2 parts"}, nil)
 }
 
 // TestSplitOfEditedPost verifies that a stored draft can be split, and that a scheduled post's kind does not change.
@@ -179,7 +179,7 @@ func TestSplitOfEditedPost(t *testing.T) {
 		want   string
 	}{
 		"draft":     {"its kind can be changed", asDraft, "tree"},
-		"scheduled": {"it was validated as a thread", asScheduled, "text"},
+		"scheduled": {"the post was validated as a thread", asScheduled, "text"},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))
 		w.put(textPost("p-1", tooLong, tc.edit))
@@ -190,7 +190,7 @@ func TestSplitOfEditedPost(t *testing.T) {
 		address, _ := attribute(withID(t, page, "check"), "hx-post")
 		checked := w.serve(newRequest(&editor, address, formOf(t, page)))
 		if got := strings.Contains(checked.Body.String(), "Split into"); got != (tc.want == "tree") {
-			t.Errorf("%s: %s: offered while it is written: %t", name, tc.reason, got)
+			t.Errorf("%s: %s: the page offers a split while the post is being written: %t", name, tc.reason, got)
 		}
 		form := with(formOf(t, page), "do", "split")
 		answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-1/edit", form))

@@ -29,7 +29,7 @@ func TestStandings(t *testing.T) {
 		chips    string
 	}{
 		"Draft":    {"its targets have no outcome", v1alpha1.PhaseDraft, []postindex.PlatformStatus{{Platform: v1alpha1.PlatformX, Status: v1alpha1.PhaseDraft}}, false, "Draft", "X"},
-		"Posted":   {"it is published everywhere", v1alpha1.PhasePosted, []postindex.PlatformStatus{posted}, false, "Posted", "X: Posted"},
+		"Posted":   {"the post is published everywhere", v1alpha1.PhasePosted, []postindex.PlatformStatus{posted}, false, "Posted", "X: Posted"},
 		"Partly":   {"some targets are published", v1alpha1.PhaseFailed, []postindex.PlatformStatus{posted, failed, posted}, false, "Partly posted (2 of 3)", "2 accounts on X: Posted, Threads: Failed"},
 		"Failed":   {"no target is published", v1alpha1.PhaseFailed, []postindex.PlatformStatus{failed, failed}, false, "Failed", "2 accounts on Threads: Failed"},
 		"Question": {"an undecided target is not a failure", v1alpha1.PhaseFailed, []postindex.PlatformStatus{posted, failed, unknown}, false, "Needs your answer", "X: Posted, Threads: Failed, Facebook: Needs your answer"},
@@ -40,7 +40,7 @@ func TestStandings(t *testing.T) {
 			"Needs your answer", "TikTok, Facebook: Needs your answer",
 		},
 		"Question in the archive": {"archived posts cannot be answered", v1alpha1.PhaseFailed, []postindex.PlatformStatus{unknown}, true, "Not known", "Facebook: Not known"},
-		"Being published":         {"it continues by itself", v1alpha1.PhaseProcessing, []postindex.PlatformStatus{posted, pending}, false, "Being published", "X: Posted, TikTok"},
+		"Being published":         {"the post continues by itself", v1alpha1.PhaseProcessing, []postindex.PlatformStatus{posted, pending}, false, "Being published", "X: Posted, TikTok"},
 		"Waiting": {
 			"a user has to reconnect the account", v1alpha1.PhaseProcessing,
 			[]postindex.PlatformStatus{posted, waiting},
@@ -99,13 +99,13 @@ func TestQuestions(t *testing.T) {
 		reason, path  string
 		shows, misses []string
 	}{
-		{"the notice comes first, and the list of failed posts does not contain it", "", []string{"Needs your answer: it is not known whether “The post in doubt” was published on Threads", "Answer"}, nil},
-		{"the list shows it", "posts", []string{"The post in doubt", "Needs your answer", "The post that failed"}, []string{"Partly posted"}},
-		{"it has a tab", "posts?status=undecided", []string{"The post in doubt"}, []string{"The post that failed"}},
-		{"no other tab contains it", "posts?status=failed", []string{"The post that failed"}, []string{"The post in doubt"}},
-		{"the calendar shows it", "calendar", []string{"The post in doubt", "Needs your answer"}, nil},
+		{"the notice comes first, and the list of failed posts omits the post", "", []string{"Needs your answer: it is not known whether “The post in doubt” was published on Threads", "Answer"}, nil},
+		{"the list shows the post", "posts", []string{"The post in doubt", "Needs your answer", "The post that failed"}, []string{"Partly posted"}},
+		{"the questions have a tab", "posts?status=undecided", []string{"The post in doubt"}, []string{"The post that failed"}},
+		{"no other tab contains the post", "posts?status=failed", []string{"The post that failed"}, []string{"The post in doubt"}},
+		{"the calendar shows the post", "calendar", []string{"The post in doubt", "Needs your answer"}, nil},
 		{"the calendar has the tab too", "calendar?status=undecided", []string{"The post in doubt"}, []string{"The post that failed"}},
-		{"its page shows it, for the account too", "posts/p-1", []string{"Needs your answer"}, []string{"Failed"}},
+		{"the post's page shows the question, for the account too", "posts/p-1", []string{"Needs your answer"}, []string{"Failed"}},
 	} {
 		page := w.get(t, editor, "/teams/"+acme+"/"+tc.path)
 		text := textOf(elements(page, "main")[0])
@@ -116,7 +116,7 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("the overview names the post %d times:\n%s", n, overview)
 	}
 	if title := textOf(elements(w.get(t, editor, "/teams/"+acme+"/posts/p-1"), "title")[0]); !strings.HasPrefix(title, "Needs your answer: ") {
-		t.Errorf("the tab of the browser is called %q", title)
+		t.Errorf("the browser tab has the title %q", title)
 	}
 	if strings.Contains(textOf(elements(w.get(t, viewer, "/teams/"+acme+"/"), "main")[0]), "Answer") {
 		t.Error("a viewer gets the form for an outcome")

@@ -144,7 +144,7 @@ func TestStreamShowsChanges(t *testing.T) {
 			t.Errorf("the change is not shown: %q", data)
 		}
 		if ended(done) {
-			t.Fatal("the stream ends before the post does")
+			t.Fatal("the stream ends before the post")
 		}
 		w.put(textPost("p-1", "text", func(post *v1alpha1.Post) {
 			post.Status.Targets = []v1alpha1.TargetStatus{{Platform: v1alpha1.PlatformX, Phase: v1alpha1.PhasePosted, State: v1alpha1.TargetPosted, PostedAt: v1alpha1.NewTimePtr(now)}}
@@ -152,10 +152,10 @@ func TestStreamShowsChanges(t *testing.T) {
 		w.signals[acme+"/p-1"] <- struct{}{}
 		pass(streamPause)
 		if data, named := eventsOf(out.got()); len(data) == 0 || strings.Join(named, " ") != finishedEvent {
-			t.Errorf("a post that is finished ends the stream: %q, %q", data, named)
+			t.Errorf("a finished post ends the stream: %q, %q", data, named)
 		}
 		if !ended(done) || w.followed != 0 {
-			t.Errorf("the stream ended: %v, and %d follow", ended(done), w.followed)
+			t.Errorf("the stream ended: %v, and %d viewers follow", ended(done), w.followed)
 		}
 	})
 }
@@ -185,7 +185,7 @@ func TestStreamEnds(t *testing.T) {
 				pass(streamPause)
 				tc.act(w, out, leave)
 				if !ended(done) || w.followed != 0 || w.site.streams.all != 0 || len(w.site.streams.of) != 0 {
-					t.Errorf("%s: over %v, %d follow, %d streams", tc.reason, ended(done), w.followed, w.site.streams.all)
+					t.Errorf("%s: over %v, %d viewers, %d streams", tc.reason, ended(done), w.followed, w.site.streams.all)
 				}
 			})
 		})
@@ -224,7 +224,7 @@ func TestStreamsOfOnePerson(t *testing.T) {
 		leaves = append(leaves, leave)
 		data, named := eventsOf(late.got())
 		if !ended(done) || len(data) != 2 || !strings.Contains(data[0], "badge") || data[1] != "30000" || strings.Join(named, " ") != laterEvent {
-			t.Errorf("a page too many gets %q, %q", data, named)
+			t.Errorf("one stream too many gets %q, %q", data, named)
 		}
 		_, leave, done = follow(t, w, editor, "p-1")
 		if leaves = append(leaves, leave); ended(done) {

@@ -26,7 +26,7 @@ func TestSuspended(t *testing.T) {
 		times  []v1alpha1.Suspension
 		want   string
 	}{
-		"Never":     {reason: "there is no suspension"},
+		"Never":     {reason: "the team is not suspended"},
 		"JustAsked": {"the manager has not recorded the start yet", true, nil, says + "</strong>."},
 		"Since":     {"users see the duration", true, []v1alpha1.Suspension{{From: began}}, says + `</strong> since <time datetime="2026-12-01T08:00:00Z"`},
 		"ByTheBrake": {
@@ -76,16 +76,16 @@ func TestPagesShowSuspension(t *testing.T) {
 			[]string{"You are not allowed to upload files"},
 			[]string{"drop them anywhere"},
 		},
-		"uploads":        {"other permissions do not matter", without("delete posts"), nil, editor, "posts/new", []string{"drop them anywhere"}, []string{"You are not allowed to upload"}},
-		"no usage":       {"counts require the permission to list Usages", without("list usages"), nil, viewer, "team", nil, []string{"Posts to X"}},
-		"role names":     {"role names start with the release's name", as("outreach"), nil, administrator, "members", []string{roleNames}, []string{"herald-"}},
-		"no terms":       {"a user without permissions for role bindings cannot set up a namespace", nil, nil, editor, "team", []string{"An administrator of your team gives and changes roles."}, []string{"Namespace", "RoleBinding", "role binding", "herald-editor"}},
-		"terms":          {"a user with these permissions can", nil, nil, administrator, "team", []string{"Namespace", `href="/teams/team-acme/members"`}, nil},
-		"agents unset":   {"the default allows it", nil, publishing(""), viewer, "team", []string{goesOut}, nil},
-		"agents publish": {"the team allows it", nil, publishing(v1alpha1.AgentsMayPublish), viewer, "team", []string{goesOut}, nil},
-		"agents wait":    {"the team requires a review", nil, publishing(v1alpha1.AgentsDraft), viewer, "team", []string{waits}, nil},
-		"places go":      {"location metadata is removed", nil, places(false), editor, "posts/new", []string{"without the location where they were taken"}, nil},
-		"places stay":    {"location metadata is published", nil, places(true), editor, "posts/new", []string{"with the location where they were taken"}, nil},
+		"uploads":           {"other permissions do not matter", without("delete posts"), nil, editor, "posts/new", []string{"drop them anywhere"}, []string{"You are not allowed to upload"}},
+		"no usage":          {"counts require the permission to list Usages", without("list usages"), nil, viewer, "team", nil, []string{"Posts to X"}},
+		"role names":        {"role names start with the release's name", as("outreach"), nil, administrator, "members", []string{roleNames}, []string{"herald-"}},
+		"no terms":          {"a user without permissions for role bindings cannot set up a namespace", nil, nil, editor, "team", []string{"An administrator of your team gives and changes roles."}, []string{"Namespace", "RoleBinding", "role binding", "herald-editor"}},
+		"terms":             {"a user with these permissions can", nil, nil, administrator, "team", []string{"Namespace", `href="/teams/team-acme/members"`}, nil},
+		"agents unset":      {"the default allows agents to publish", nil, publishing(""), viewer, "team", []string{goesOut}, nil},
+		"agents publish":    {"the team allows agents to publish", nil, publishing(v1alpha1.AgentsMayPublish), viewer, "team", []string{goesOut}, nil},
+		"agents wait":       {"the team requires a review", nil, publishing(v1alpha1.AgentsDraft), viewer, "team", []string{waits}, nil},
+		"locations removed": {"location metadata is removed", nil, places(false), editor, "posts/new", []string{"without the location where they were taken"}, nil},
+		"locations kept":    {"location metadata is published", nil, places(true), editor, "posts/new", []string{"with the location where they were taken"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,5 +101,5 @@ func TestPagesShowSuspension(t *testing.T) {
 		})
 	}
 	w := newWorld(clocktesting.NewFakeClock(now), as("outreach"))
-	says(t, "a person without a team", w.serve(newRequest(&access.Person{Name: "oidc:nobody"}, "/", nil)).Body.String(), []string{"give them this name", "oidc:nobody"}, []string{"herald-", "namespace"})
+	says(t, "a user without a team", w.serve(newRequest(&access.Person{Name: "oidc:nobody"}, "/", nil)).Body.String(), []string{"give them this name", "oidc:nobody"}, []string{"herald-", "namespace"})
 }

@@ -51,7 +51,7 @@ func TestPublishWaits(t *testing.T) {
 			path, said, _ := strings.Cut(page, "?said=")
 			id := path[strings.LastIndex(path, "/")+1:]
 			if post := w.posts[acme+"/"+id]; said != tc.said || !tc.holds(&post.Spec) {
-				t.Errorf("%s: one is led to %s, of %+v", tc.reason, page, post.Spec)
+				t.Errorf("%s: the user is redirected to %s, of %+v", tc.reason, page, post.Spec)
 			}
 		})
 	}
@@ -79,7 +79,7 @@ func TestPublishWaitsOnce(t *testing.T) {
 		}
 		for _, post := range w.posts {
 			if !post.Spec.ScheduledAt.Equal(v1alpha1.NewTimePtr(now.Add(10 * time.Second))) {
-				t.Errorf("%s: it is published at %s", page, post.Spec.ScheduledAt)
+				t.Errorf("%s: the post is published at %s", page, post.Spec.ScheduledAt)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func TestUndo(t *testing.T) {
 	clicks.Wait()
 	for _, lead := range leads {
 		if lead != leads[0] || !strings.HasSuffix(lead, "/edit?said=back") {
-			t.Fatalf("one is led to %q", leads)
+			t.Fatalf("the user is redirected to %q", leads)
 		}
 	}
 	if !w.posts[acme+"/p-1"].Spec.Cancelled || len(w.posts) != 2 {
@@ -112,7 +112,7 @@ func TestUndo(t *testing.T) {
 	if form := sent(withID(t, copied, "compose")); form.Get("caption") != "Hello" || form.Get("when") != whenDraft {
 		t.Errorf("the copy has %v", form)
 	}
-	says(t, "after it was taken back", textOf(copied), []string{"The post is taken back"}, nil)
+	says(t, "the post is withdrawn", textOf(copied), []string{"The post is taken back"}, nil)
 }
 
 // TestUndoTooLate verifies that a post whose delivery has started is neither cancelled nor copied, with a message.
@@ -127,10 +127,10 @@ func TestUndoTooLate(t *testing.T) {
 	says(t, "too late", textOf(w.get(t, editor, lead)), []string{"It is too late to take this post back"}, nil)
 	w.put(textPost("p-2", "Hello", asDraft))
 	if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-2/takeback", url.Values{})); answer.Code != http.StatusConflict || w.posts[acme+"/p-2"].Spec.Cancelled {
-		t.Errorf("a draft returned %d", answer.Code)
+		t.Errorf("withdrawing a draft returned %d", answer.Code)
 	}
 	if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts/p-9/takeback", url.Values{})); answer.Code != http.StatusNotFound {
-		t.Errorf("a missing post returned %d", answer.Code)
+		t.Errorf("withdrawing a missing post returned %d", answer.Code)
 	}
 }
 
@@ -145,13 +145,13 @@ func TestCountdown(t *testing.T) {
 		counts  bool
 		offers  bool
 	}{
-		"Soon":    {"it can be withdrawn", 10, textPost("p-1", "Hello", at(now.Add(5*time.Second))), false, true, true},
+		"Soon":    {"the post can be withdrawn", 10, textPost("p-1", "Hello", at(now.Add(5*time.Second))), false, true, true},
 		"Viewer":  {"a viewer sees that it waits", 10, textPost("p-1", "Hello", at(now.Add(5*time.Second))), true, true, false},
-		"Later":   {"it is scheduled for another day", 10, textPost("p-1", "Hello", at(now.Add(time.Hour))), false, false, false},
+		"Later":   {"the post is scheduled for another day", 10, textPost("p-1", "Hello", at(now.Add(time.Hour))), false, false, false},
 		"Off":     {"the team publishes immediately", 0, textPost("p-1", "Hello", at(now.Add(5*time.Second))), false, false, false},
 		"Draft":   {"a draft is not published", 10, textPost("p-1", "Hello", asDraft), false, false, false},
-		"Due":     {"it is being published", 10, textPost("p-1", "Hello", at(now)), false, false, false},
-		"Finally": {"it is published", 10, textPost("p-1", "Hello", at(now.Add(time.Second)), became(v1alpha1.TargetPosted)), false, false, false},
+		"Due":     {"the post is being published", 10, textPost("p-1", "Hello", at(now)), false, false, false},
+		"Finally": {"the post is published", 10, textPost("p-1", "Hello", at(now.Add(time.Second)), became(v1alpha1.TargetPosted)), false, false, false},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))
 		w.teams[0].Spec.Publishing.UndoSeconds = tc.seconds
@@ -162,10 +162,10 @@ func TestCountdown(t *testing.T) {
 		}
 		text := textOf(w.get(t, who, "/teams/"+acme+"/posts/p-1"))
 		if got := strings.Contains(text, "This post goes out in"); got != tc.counts {
-			t.Errorf("%s: it counts down: %v, want %v: %s", name, got, tc.counts, tc.reason)
+			t.Errorf("%s: the page counts down: %v, want %v: %s", name, got, tc.counts, tc.reason)
 		}
 		if got := strings.Contains(text, "Take back"); got != tc.offers {
-			t.Errorf("%s: undo is offered: %v, want %v: %s", name, got, tc.offers, tc.reason)
+			t.Errorf("%s: the page offers an undo: %v, want %v: %s", name, got, tc.offers, tc.reason)
 		}
 	}
 }

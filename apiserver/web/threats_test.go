@@ -115,7 +115,7 @@ func TestThreatMarkup(t *testing.T) {
 		page := w.get(t, administrator, "/teams/"+acme+"/"+path)
 		checkMarkup(t, path, page)
 		if !strings.Contains(textOf(page), "<script>alert(1)</script>") {
-			t.Errorf("%s: the name of the team is not shown as it is", path)
+			t.Errorf("%s: the page changes the team's name", path)
 		}
 	}
 	form := url.Values{"category": {"image"}, "caption": {evil}, "image": {"m-1", evil}, "target": {"our-x", evil}, "own-our-x": {evil}, "key": {evil}, "version": {evil}, "zone": {evil}}
@@ -269,7 +269,7 @@ func TestThreatCrossSite(t *testing.T) {
 		w.serve(newRequest(&administrator, "/teams/"+acme+"/"+path, nil))
 	}
 	if n := w.written(); n != 0 {
-		t.Errorf("reading wrote %d times", n)
+		t.Errorf("reading caused %d writes", n)
 	}
 }
 
@@ -325,7 +325,7 @@ func TestThreatLongForms(t *testing.T) {
 				t.Errorf("%s to %s: %d", what, path, answer.Code)
 			}
 			if what == "long" && answer.Code == http.StatusSeeOther {
-				t.Errorf("%s to %s: was accepted", what, path)
+				t.Errorf("%s to %s: the form was accepted", what, path)
 			}
 			if size := answer.Body.Len(); size > 3*maxForm {
 				t.Errorf("%s to %s: the response has %d bytes", what, path, size)
@@ -362,7 +362,7 @@ func TestThreatOtherTeams(t *testing.T) {
 		w.serve(newRequest(&stranger, "/teams/"+beta+"/"+path, url.Values{"category": {"text"}, "target": {"our-x"}, "caption": {"a"}, "verdict": {"not-sent"}, "target_": {"0"}}))
 	}
 	if post := w.posts[acme+"/p-1"]; post.Spec.Cancelled || len(w.posts) != 1 {
-		t.Errorf("a stranger changed something: %d posts", len(w.posts))
+		t.Errorf("a stranger changed an object: %d posts", len(w.posts))
 	}
 }
 

@@ -39,7 +39,7 @@ func TestTiles(t *testing.T) {
 		{"a revoked account", "our-x", notReady(v1alpha1.ReasonRevoked, "X has revoked the access"), []string{"Reconnect first", "X has revoked the access.", "Posts to it wait until it is connected again.", "Connect it again"}, nil},
 		{"an account that expires soon", "our-x", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(48 * time.Hour)) }, []string{"Ends soon", "It has to be connected again in 2 days.", "Connect it again"}, []string{"Reconnect first", "Posts to it wait"}},
 		{"a platform that is down needs no action", "our-x", notReady(v1alpha1.ReasonPlatformUnavailable, "X does not respond"), []string{"Not ready", "X does not respond."}, []string{"Reconnect first", "Connect it again"}},
-		{"each kind has its reason", "our-instagram", func(*v1alpha1.Connection) {}, []string{"Instagram does not accept posts without files.", "Instagram does not accept threads."}, []string{"not accept images", "not accept videos"}},
+		{"each kind has its own reason", "our-instagram", func(*v1alpha1.Connection) {}, []string{"Instagram does not accept posts without files.", "Instagram does not accept threads."}, []string{"not accept images", "not accept videos"}},
 		{"YouTube accepts videos only", "our-youtube", func(*v1alpha1.Connection) {}, []string{"YouTube does not accept posts without files.", "YouTube does not accept images.", "YouTube does not accept threads."}, []string{"not accept videos"}},
 	}
 	for _, tc := range tests {
@@ -100,15 +100,15 @@ func TestTilesOfContent(t *testing.T) {
 	}{
 		{"the content fits", "our-x", form("image", "a", url.Values{"image": {"m-0", "m-1", "m-2", "m-3"}}), "", "", ""},
 		{"X shows four pictures", "our-x", form("image", "a", url.Values{"image": {"m-0", "m-1", "m-2", "m-3", "m-4"}}), "X accepts at most 4 images; leave some out", "", ""},
-		{"Threads shows more", "our-threads", form("image", "a", url.Values{"image": {"m-0", "m-1", "m-2", "m-3", "m-4"}}), "", "", ""},
+		{"Threads shows more pictures", "our-threads", form("image", "a", url.Values{"image": {"m-0", "m-1", "m-2", "m-3", "m-4"}}), "", "", ""},
 		{"a chosen account is not exempt", "our-x", form("image", "a", url.Values{"target": {"our-x"}, "image": {"m-0", "m-1", "m-2", "m-3", "m-4"}}), "X accepts at most 4 images", "", ""},
 		{"a video is too long for X", "our-x", form("video", "a", url.Values{"video": {"film"}}), `The video "film.mp4" plays for 2 h 46 min; X accepts at most 2 h 5 min`, "", ""},
-		{"YouTube accepts it", "our-youtube", form("video", "a", url.Values{"video": {"film"}}), "", "", ""},
+		{"YouTube accepts the video", "our-youtube", form("video", "a", url.Values{"video": {"film"}}), "", "", ""},
 		{"a file of a thread is named with its part", "our-x", form("tree", "", url.Values{"cards": {"2"}, "card-0": {"a"}, "media-1": {"film"}}), `Part 2: The video "film.mp4" plays`, "", ""},
 		{"a long text can be replaced", "our-x", form("text", long, nil), "", "The text is too long for X: 281 of 280. Choose it to write a different text.", ""},
 		{"a chosen account has a count", "our-x", form("text", long, url.Values{"target": {"our-x"}}), "", "", ""},
 		{"a thread has the same texts everywhere", "our-x", form("tree", "", url.Values{"cards": {"2"}, "card-0": {long}, "card-1": {"b"}}), "", "The text is too long for X: 281 of 280.", "Choose it"},
-		{"the kind is the reason already", "our-youtube", form("image", "a", url.Values{"image": {"m-0"}}), "", "", ""},
+		{"the kind already has a reason", "our-youtube", form("image", "a", url.Values{"image": {"m-0"}}), "", "", ""},
 	} {
 		answer := w.serve(newRequest(&editor, "/teams/"+acme+"/compose/check", tc.form))
 		page := parsed(t, answer.Body.String())

@@ -35,7 +35,7 @@ func TestTimeline(t *testing.T) {
 		"Scheduled": {"future entries come last", at(now.Add(time.Hour)), []string{"Created", "To be published"}},
 		"Sent":      {"the first attempt has no number", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(1, nil, "") }), []string{"Created", "sent"}},
 		"Again":     {"later attempts have a number", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(3, nil, "") }), []string{"Created", "sent, attempt 3"}},
-		"Lost":      {"there was no response", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(1, new(minute(2)), "") }), []string{"Created", "sent", "the response was lost"}},
+		"Lost":      {"the platform did not respond", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(1, new(minute(2)), "") }), []string{"Created", "sent", "the response was lost"}},
 		"Works":     {"the platform is processing it", target(func(s *v1alpha1.TargetStatus) { s.Attempt = attempt(1, new(minute(2)), "op") }), []string{"Created", "sent", "being processed"}},
 		"Prepared": {"a file was uploaded before", target(func(s *v1alpha1.TargetStatus) {
 			s.Prepared = &v1alpha1.Prepared{MadeAt: minute(0), Complete: true}

@@ -28,14 +28,14 @@ func TestDistance(t *testing.T) {
 		d      time.Duration
 		want   string
 	}{
-		"Now":          {"there is no duration", 0, "in a moment"},
+		"Now":          {"the distance is zero", 0, "in a moment"},
 		"JustNow":      {"seconds ago", -44 * time.Second, "just now"},
 		"Minute":       {"from three quarters on, seconds round up to a minute", 45 * time.Second, "in 1 minute"},
 		"MinuteAgo":    {"one minute is singular", -time.Minute, "1 minute ago"},
 		"Minutes":      {"minutes up to an hour and a half", 89 * time.Minute, "in 89 minutes"},
 		"Hours":        {"hours from an hour and a half", 90 * time.Minute, "in 2 hours"},
 		"HoursAgo":     {"hours are used up to a day and a half", -35 * time.Hour, "35 hours ago"},
-		"Days":         {"then days", 36 * time.Hour, "in 2 days"},
+		"Days":         {"the distance is in days from 36 hours", 36 * time.Hour, "in 2 days"},
 		"Year":         {"days are the largest unit", 365 * 24 * time.Hour, "in 365 days"},
 		"LongestThere": {"the longest duration", 1<<63 - 1, "in 106751 days"},
 		"LongestBack":  {"negative durations are in the past", -1 << 63, "106751 days ago"},
@@ -129,7 +129,7 @@ func TestAssets(t *testing.T) {
 		}
 		for _, without := range []string{"", "br", "gzip;q=0", "notgzip"} {
 			if got := get(path, without).Header().Get("Content-Encoding"); got != "" {
-				t.Errorf("%s: who accepts %q gets %s", file, without, got)
+				t.Errorf("%s: a client that accepts %q gets %s", file, without, got)
 			}
 		}
 	}
@@ -156,8 +156,8 @@ func TestStateOf(t *testing.T) {
 	}{
 		"Good":     {"no action is needed", func(*v1alpha1.Connection) {}, "good", "", false},
 		"New":      {"its state is unknown", func(c *v1alpha1.Connection) { c.Status.Conditions = nil }, "info", "asking the platform", false},
-		"Disabled": {"this state takes precedence", func(c *v1alpha1.Connection) { c.Spec.Disabled, c.Status.Conditions = true, nil }, "info", "disabled", false},
-		"Ended":    {"it needs a new token", ready(metav1.ConditionFalse, v1alpha1.ReasonTokenExpired, "the token has ended"), "bad", "The token has ended.", true},
+		"Disabled": {"a disabled connection hides all other states", func(c *v1alpha1.Connection) { c.Spec.Disabled, c.Status.Conditions = true, nil }, "info", "disabled", false},
+		"Ended":    {"the connection needs a new token", ready(metav1.ConditionFalse, v1alpha1.ReasonTokenExpired, "the token has ended"), "bad", "The token has ended.", true},
 		"Down":     {"a new token does not help", ready(metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable, "it answers 503"), "bad", "It answers 503.", false},
 		"Plan":     {"a new token does not increase the plan", ready(metav1.ConditionFalse, v1alpha1.ReasonPlanLimit, "one too many"), "bad", "One too many.", false},
 		"NoTeam":   {"a new token does not create a team", ready(metav1.ConditionFalse, v1alpha1.ReasonNoTeam, "no Team owns it"), "bad", "No Team owns it.", false},
@@ -171,11 +171,11 @@ func TestStateOf(t *testing.T) {
 		}, "bad", "It is locked.", false},
 		"Suspended":  {"a new token does not end a suspension", ready(metav1.ConditionFalse, v1alpha1.ReasonAccountRestricted, "it is suspended"), "bad", "It is suspended.", false},
 		"WasLimited": {"the rate limit has ended", func(c *v1alpha1.Connection) { c.Status.RateLimitedUntil = v1alpha1.NewTimePtr(now) }, "good", "", false},
-		"EndsSoon": {"users are warned before", func(c *v1alpha1.Connection) {
+		"EndsSoon": {"users are warned in time", func(c *v1alpha1.Connection) {
 			c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(warnBefore - time.Second))
 		}, "warning", "in 14 days", true},
-		"EndsLater":   {"no warning is shown earlier", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(warnBefore)) }, "good", "", false},
-		"EndedBefore": {"an expired one needs attention", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(-time.Hour)) }, "warning", "", true},
+		"EndsLater":   {"users are not warned earlier", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(warnBefore)) }, "good", "", false},
+		"EndedBefore": {"an expired account needs attention", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(-time.Hour)) }, "warning", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -203,7 +203,7 @@ func TestBeingChecked(t *testing.T) {
 		conditions []metav1.Condition
 		want       bool
 	}{
-		"New":      {"the manager has not checked it", time.Second, nil, true},
+		"New":      {"the manager has not checked the account", time.Second, nil, true},
 		"NoSecret": {"the manager checked before the Secret existed", time.Second, noSecret, true},
 		"Lost":     {"the Secret is overdue, so the user gets a message", storing, noSecret, false},
 		"Revoked": {"other problems are shown", time.Second, []metav1.Condition{{

@@ -29,9 +29,9 @@ func TestFileProblems(t *testing.T) {
 		file   announcedFile
 		want   string
 	}{
-		"a picture":                     {"the file is accepted", announcedFile{"a.png", "image/png", 1000}, ""},
+		"a normal picture":              {"the file is accepted", announcedFile{"a.png", "image/png", 1000}, ""},
 		"the largest":                   {"the limit is inclusive", announcedFile{"a.png", "image/png", v1alpha1.MaxImageBytes}, ""},
-		"one byte more":                 {"messages show different sizes", announcedFile{"a.png", "image/png", v1alpha1.MaxImageBytes + 1}, "The picture is 21 MB, and the limit is 20 MB. Make it smaller"},
+		"a picture above the limit":     {"messages show different sizes", announcedFile{"a.png", "image/png", v1alpha1.MaxImageBytes + 1}, "The picture is 21 MB, and the limit is 20 MB. Make it smaller"},
 		"a large video":                 {"videos have another limit", announcedFile{"a.mp4", "video/mp4", 3 << 30}, "The video is 3072 MB, and the limit is 1024 MB. Make it smaller"},
 		"nothing":                       {"phones create empty files", announcedFile{"a.png", "image/png", 0}, "The file is empty. Choose another file"},
 		"a GIF":                         {"the format is named", announcedFile{"a.gif", "image/gif", 1000}, "GIF files are not supported. Save the picture as JPEG, PNG or WebP"},
@@ -52,12 +52,12 @@ func TestFileProblems(t *testing.T) {
 func TestFileNames(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, name, mimeType, want string }{
-		"an unchanged name": {"users choose names", "Launch.PNG", "image/png", "Launch.PNG"},
-		"another picture's": {"the content decides, and platforms accept both", "a.jpg", "image/png", "a.jpg"},
-		"a browser's":       {"Windows uses this type for JPEG files", "photo.jfif", "image/jpeg", "photo.jpg"},
-		"none":              {"a file may have no extension", "film", "video/mp4", "film.mp4"},
-		"a path":            {"some browsers send a path", `C:\pictures\a.png`, "image/png", "a.png"},
-		"an Apple film":     {"Apple uses this type for movies", "a.m4v", "video/quicktime", "a.mov"},
+		"an unchanged name":                {"users choose names", "Launch.PNG", "image/png", "Launch.PNG"},
+		"the extension of another picture": {"the content decides, and platforms accept both", "a.jpg", "image/png", "a.jpg"},
+		"a browser's":                      {"Windows uses this type for JPEG files", "photo.jfif", "image/jpeg", "photo.jpg"},
+		"none":                             {"a file may have no extension", "film", "video/mp4", "film.mp4"},
+		"a path":                           {"some browsers send a path", `C:\pictures\a.png`, "image/png", "a.png"},
+		"an Apple film":                    {"Apple uses this type for movies", "a.m4v", "video/quicktime", "a.mov"},
 	} {
 		file := announcedFile{Name: tc.name, MimeType: tc.mimeType}
 		if got := file.fileName(); got != tc.want {
@@ -94,10 +94,10 @@ func TestUploadInParts(t *testing.T) {
 		says               string
 	}{
 		"begin":            {"a large file gets the addresses of its parts", "media", large, editor, "", 201, `"part_bytes":16777216,"parts":["","https://store.example/`},
-		"small":            {"a small one gets one address", "media", `{"name":"a.mp4","mime_type":"video/mp4","size_bytes":9}`, editor, "", 201, `"upload_url":"https://store.example/`},
+		"small":            {"a small file gets one address", "media", `{"name":"a.mp4","mime_type":"video/mp4","size_bytes":9}`, editor, "", 201, `"upload_url":"https://store.example/`},
 		"resume":           {"only missing parts have addresses", "media/m-1/parts", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 200, `"parts":["","https://`},
 		"resume nothing":   {"the store has removed the upload", "media/m-1/parts", `{"upload":"u-9"}`, editor, v1alpha1.MediaPending, 404, "This upload is over"},
-		"resume a file":    {"it is complete, and must not change", "media/m-1/parts", `{"upload":"u-1"}`, editor, v1alpha1.MediaUploaded, 200, `"parts":[]`},
+		"resume a file":    {"the upload is complete, and must not change", "media/m-1/parts", `{"upload":"u-1"}`, editor, v1alpha1.MediaUploaded, 200, `"parts":[]`},
 		"resume too late":  {"the manager has removed it", "media/m-1/parts", `{"upload":"u-1"}`, editor, v1alpha1.MediaExpired, 404, "This upload is over"},
 		"resume joined":    {"the response was lost, and no bytes are missing", "media/m-1/parts", `{"upload":"u-joined"}`, editor, v1alpha1.MediaPending, 200, `"parts":[]`},
 		"resume another's": {"the response does not reveal which names exist", "media/m-2/parts", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 404, "This upload is over"},
@@ -106,7 +106,7 @@ func TestUploadInParts(t *testing.T) {
 		"finish too late":  {"the manager has removed it", "media/m-1/finish", `{"upload":"u-1"}`, editor, v1alpha1.MediaRejected, 404, "This upload is over"},
 		"finish early":     {"part of a file is incomplete", "media/m-1/finish", `{"upload":"u-2"}`, editor, v1alpha1.MediaPending, 409, "Parts of the file are missing"},
 		"abort":            {"the store is not charged for a cancelled upload", "media/m-1/abort", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 200, `"id":"m-1"`},
-		"abort too late":   {"it was deleted", "media/m-1/abort", `{"upload":"u-1"}`, editor, v1alpha1.MediaExpired, 404, "This upload is over"},
+		"abort too late":   {"the upload was deleted", "media/m-1/abort", `{"upload":"u-1"}`, editor, v1alpha1.MediaExpired, 404, "This upload is over"},
 		"no JSON":          {"the script sends the upload's id", "media/m-1/finish", `{}`, editor, v1alpha1.MediaPending, 400, "could not be read"},
 		"another team's":   {"an upload's id gives no access to other teams' files", "media/m-theirs/finish", `{"upload":"u-1"}`, editor, v1alpha1.MediaPending, 404, "This upload is over"},
 		"a viewer":         {"continuing needs the permission to upload", "media/m-1/parts", `{"upload":"u-1"}`, viewer, v1alpha1.MediaPending, 403, ""},

@@ -53,7 +53,7 @@ func TestAgentsPosts(t *testing.T) {
 		},
 		"ClaimsToWait": {"the agent's request is unknown", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow)), "It claims that the agent", "nothing"},
 		"MadeHere":     {"only the apiserver can have created it", textPost(made, "text", byClaude("oidc:ada", "")), "by <strong>Claude", "claims"},
-		"Published":    {"it is no longer a draft", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow), func(p *v1alpha1.Post) { p.Spec.Draft = false }), "by <strong>Claude", note},
+		"Published":    {"the post is no longer a draft", textPost("p-1", "text", byClaude("", v1alpha1.WantedNow), func(p *v1alpha1.Post) { p.Spec.Draft = false }), "by <strong>Claude", note},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -26,7 +26,7 @@ func TestTimesNameTheirZone(t *testing.T) {
 		"Team":        {"a new browser has not sent its zone", "Europe/Berlin", "", "8 Dec 2026, 09:00 Berlin"},
 		"Same":        {"both zones have the same time", "Europe/Berlin", "Europe/Paris", "8 Dec 2026, 09:00 Berlin"},
 		"Both":        {"a traveller sees both times", "Europe/Berlin", "America/Los_Angeles", "8 Dec 2026, 09:00 Berlin (00:00 for you)"},
-		"OtherDay":    {"and the day if it differs", "Europe/Berlin", "Pacific/Honolulu", "8 Dec 2026, 09:00 Berlin (7 Dec, 22:00 for you)"},
+		"OtherDay":    {"the day is named if it differs", "Europe/Berlin", "Pacific/Honolulu", "8 Dec 2026, 09:00 Berlin (7 Dec, 22:00 for you)"},
 		"LongName":    {"users know the city", "", "America/Argentina/Buenos_Aires", "8 Dec 2026, 05:00 Buenos Aires"},
 		"UnknownTeam": {"an unknown zone is ignored", "Europe/Atlantis", "Europe/Berlin", "8 Dec 2026, 09:00 Berlin"},
 		"UnknownOwn":  {"a forged cookie is ignored", "", "../../etc/passwd", "8 Dec 2026, 08:00 UTC"},
