@@ -20,7 +20,7 @@ func TestSubject(t *testing.T) {
 			rbacv1.Subject{Kind: "ServiceAccount", Namespace: "social", Name: "acme-manager"},
 		},
 		"person":  {"the manager runs with a kubeconfig", "jane", rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "jane"}},
-		"not one": {"it only resembles a service account", "system:serviceaccount:x", rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "system:serviceaccount:x"}},
+		"not one": {"the name only resembles a service account", "system:serviceaccount:x", rbacv1.Subject{Kind: "User", APIGroup: rbacv1.GroupName, Name: "system:serviceaccount:x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, subject(tc.username)); diff != "" {

@@ -29,11 +29,11 @@ func TestUnsavedTokens(t *testing.T) {
 		kept                       bool
 		says, fails                string
 	}{
-		"as the chart has it": {"both are mounted", filepath.Join(folder, "unsaved"), key, true, "", ""},
-		"none":                {"a manual installation may have none, and is warned once", "", "", false, "credentials.unsaved", ""},
-		"no key":              {"a typing error must show", folder, filepath.Join(folder, "none"), false, "", "credentials.unsaved.keyFile"},
-		"short key":           {"it could be guessed", folder, file("short", "hunter2"), false, "", "credentials.unsaved: the key has fewer than 32"},
-		"not a folder":        {"tokens would be lost one day", key, key, false, "", "credentials.unsaved: no file can be written into folder"},
+		"the chart's paths": {"the chart mounts both", filepath.Join(folder, "unsaved"), key, true, "", ""},
+		"none":              {"a manual installation may have none, and is warned once", "", "", false, "credentials.unsaved", ""},
+		"no key":            {"a typing error must show", folder, filepath.Join(folder, "none"), false, "", "credentials.unsaved.keyFile"},
+		"short key":         {"a short key could be guessed", folder, file("short", "hunter2"), false, "", "credentials.unsaved: the key has fewer than 32"},
+		"not a folder":      {"tokens would be lost one day", key, key, false, "", "credentials.unsaved: no file can be written into folder"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var logged strings.Builder

@@ -31,14 +31,14 @@ func TestDispatch(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		"no command":           {"a bare call is a question, but not a success", nil, exitUsage, "", "Usage: herald COMMAND"},
+		"no command":           {"without arguments, herald prints its usage and fails", nil, exitUsage, "", "Usage: herald COMMAND"},
 		"help":                 {"requested help is printed to stdout", []string{"help"}, 0, "apiserver", ""},
 		"unknown":              {"the error names the unknown command", []string{"serve"}, exitUsage, "", `unknown command "serve"`},
 		"unknown flag":         {"a wrong flag is the caller's mistake", []string{"apiserver", "--port=1"}, exitUsage, "", "-port"},
 		"stray argument":       {"a flag without dashes must not be ignored", []string{"apiserver", "listen"}, exitUsage, "", `unexpected argument "listen"`},
 		"wrong log format":     {"the process does not start with invalid flags", []string{"apiserver", "--log-format=xml"}, exitUsage, "", "want text or json"},
 		"check without a file": {"the file must be named", []string{"config", "check"}, exitUsage, "", "herald config check FILE"},
-		"check mistakes":       {"editors and pipelines find the place", []string{"config", "check", "internal/config/testdata/twenty.yaml"}, exitFailure, "", "has 20 mistakes"},
+		"check mistakes":       {"editors and pipelines find the line", []string{"config", "check", "internal/config/testdata/twenty.yaml"}, exitFailure, "", "has 20 mistakes"},
 		"no configuration":     {"the configuration is required", []string{"manager"}, exitUsage, "", "--config is required"},
 		"no namespace":         {"a typo would leave all teams unserved", []string{"manager", "--config=internal/config/testdata/least.yaml", "--namespace=team-acme, team-b"}, exitUsage, "", `" team-b" is not the name of a namespace`},
 		"no place to scale":    {"a Deployment in another namespace is not Herald's", []string{"release", "--scale-down=herald-manager"}, exitUsage, "", "--scale-down needs --install-namespace"},

@@ -278,7 +278,7 @@ func TestPromisesHaveMetrics(t *testing.T) {
 		"tokens are renewed":                   {"herald_connection_token_expiry_seconds", []string{"namespace", "connection", "platform"}},
 		"users are warned to reconnect":        {"herald_connection_reconnect_seconds", []string{"namespace", "connection", "platform"}},
 		"queues are short":                     {"herald_queue_depth", []string{"queue"}},
-		"files are there in time":              {"herald_late_uploads", []string{"namespace", "platform"}},
+		"files are uploaded in time":           {"herald_late_uploads", []string{"namespace", "platform"}},
 		"no app stops all teams unnoticed":     {"herald_app_held", []string{"platform"}},
 		"new errors are detected on their day": {"herald_platform_unlisted_errors_total", []string{"platform", "operation", "code"}},
 	} {
@@ -310,7 +310,7 @@ func TestWebhookAlert(t *testing.T) {
 		want   float64
 	}{
 		{"the service responds", nil, 1},
-		{"it is not listening yet, or has no certificate", os.ErrClosed, 0},
+		{"the webhook is not listening yet, or has no certificate", os.ErrClosed, 0},
 	} {
 		serving = tc.err
 		families, err := registry.Gather()

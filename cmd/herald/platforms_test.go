@@ -125,7 +125,7 @@ func TestSandbox(t *testing.T) {
 	}{
 		"none": {"real platforms have separate addresses", configv1alpha1.Sandbox{}, v1alpha1.PlatformX, addresses{}},
 		"one address": {
-			"a browser finds it where Herald does",
+			"a browser finds the page where Herald does",
 			configv1alpha1.Sandbox{URL: inside + "/"},
 			v1alpha1.PlatformTikTok,
 			addresses{api: inside + "/tiktok", web: inside + "/tiktok", facebook: inside + "/tiktok/graph.facebook.com", upload: inside + "/tiktok/rupload.facebook.com"},
@@ -170,16 +170,16 @@ func TestConsentInTheSandbox(t *testing.T) {
 			continue // their accounts are connected by Secrets that users create
 		}
 		if got, want := consent(v1alpha1.Platform(name)), outside+"/"+name+"/"; !strings.HasPrefix(got, want) {
-			t.Errorf("people are sent to %s, want %s", got, want)
+			t.Errorf("users are sent to %s, want %s", got, want)
 		}
 	}
 	config.Instagram.Login = "facebook"
 	if got, want := consent(v1alpha1.PlatformInstagram), outside+"/instagram/graph.facebook.com/"; !strings.HasPrefix(got, want) {
-		t.Errorf("with Facebook's login people are sent to %s, want %s", got, want)
+		t.Errorf("with Facebook's login, users are sent to %s, want %s", got, want)
 	}
 }
 
-// TestServer checks that accounts of Bluesky are called on the configured server, even beside a sandbox.
+// TestServer checks that accounts of Bluesky are called on the configured server, even next to a sandbox.
 func TestServer(t *testing.T) {
 	called := ""
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { called = r.URL.Path }))

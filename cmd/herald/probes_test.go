@@ -147,19 +147,19 @@ func TestManagerProbes(t *testing.T) {
 	select {
 	case <-leading:
 	case err := <-ended:
-		t.Fatalf("it ended: %v", err)
+		t.Fatalf("the manager ended: %v", err)
 	case <-time.After(30 * time.Second):
-		t.Fatal("it does not lead")
+		t.Fatal("the manager does not lead")
 	}
-	answers("/readyz", http.StatusOK, "its caches are filled")
-	answers("/livez", http.StatusOK, "it leads")
-	answers("/readyz/started", http.StatusNotFound, "why it is not ready is told to nobody who has no token")
+	answers("/readyz", http.StatusOK, "the caches are filled")
+	answers("/livez", http.StatusOK, "the manager leads")
+	answers("/readyz/started", http.StatusNotFound, "the reasons require a token")
 	held.hangs.Store(true)
 	fake.SetTime(fake.Now().Add(c.LeaderElection.LeaseDuration.Duration + overdue + time.Second))
-	answers("/livez", http.StatusServiceUnavailable, "its lease ended, and it still leads")
+	answers("/livez", http.StatusServiceUnavailable, "the lease expired, and the manager still leads")
 	held.hangs.Store(false)
 	cancel()
-	answers("/readyz", http.StatusServiceUnavailable, "it is stopping")
+	answers("/readyz", http.StatusServiceUnavailable, "the manager is stopping")
 	close(finish)
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -22,9 +22,9 @@ func TestFindFFmpeg(t *testing.T) {
 		fails                    bool
 	}{
 		"found":          {"the default suffices where it is installed", full, configv1alpha1.DefaultFFmpeg, program, false},
-		"not installed":  {"it is not required", empty, configv1alpha1.DefaultFFmpeg, "", false},
-		"switched off":   {"it is disabled", full, "", "", false},
-		"named":          {"it is in another folder", empty, program, program, false},
+		"not installed":  {"ffmpeg is not required", empty, configv1alpha1.DefaultFFmpeg, "", false},
+		"switched off":   {"ffmpeg is disabled", full, "", "", false},
+		"named":          {"ffmpeg is in another folder", empty, program, program, false},
 		"named, missing": {"a typing error must show", full, filepath.Join(empty, "ffmpeg"), "", true},
 	} {
 		t.Run(name, func(t *testing.T) {

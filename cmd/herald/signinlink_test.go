@@ -53,10 +53,10 @@ func TestSiteOfLink(t *testing.T) {
 		want   string
 		err    string
 	}{
-		"of the file": {"users open this URL", func(*configv1alpha1.APIServerConfiguration) {}, "", "https://herald.example.com", ""},
-		"said":        {"a port-forward has another address", func(*configv1alpha1.APIServerConfiguration) {}, "http://127.0.0.1:8080/", "http://127.0.0.1:8080", ""},
-		"unknown":     {"the listening address is not what users open", func(c *configv1alpha1.APIServerConfiguration) { c.SiteURL = "" }, "", "", "--site"},
-		"no web":      {"the web application is disabled", func(c *configv1alpha1.APIServerConfiguration) { c.Web.Enabled = false }, "", "", "web.enabled is false"},
+		"the file's site": {"users open this URL", func(*configv1alpha1.APIServerConfiguration) {}, "", "https://herald.example.com", ""},
+		"said":            {"a port-forward has another address", func(*configv1alpha1.APIServerConfiguration) {}, "http://127.0.0.1:8080/", "http://127.0.0.1:8080", ""},
+		"unknown":         {"users do not open the listening address", func(c *configv1alpha1.APIServerConfiguration) { c.SiteURL = "" }, "", "", "--site"},
+		"no web":          {"the web application is disabled", func(c *configv1alpha1.APIServerConfiguration) { c.Web.Enabled = false }, "", "", "web.enabled is false"},
 		"another way in": {"links are not accepted with a provider", func(c *configv1alpha1.APIServerConfiguration) {
 			c.Web.OIDC = &configv1alpha1.OIDC{IssuerURL: "https://id"}
 		}, "", "", "https://id"},

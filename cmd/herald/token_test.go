@@ -25,7 +25,7 @@ func TestPrintToken(t *testing.T) {
 		"Bound":       {"a token belongs to one key", []string{"--namespace", "team-acme", "--name", "ci"}, false},
 		"NoNamespace": {"its hash would match no token", []string{"--name", "ci"}, true},
 		"NoName":      {"its hash would match no token", []string{"--namespace", "team-acme"}, true},
-		"Stray":       {"it may be a flag without dashes", []string{"--namespace", "team-acme", "--name", "ci", "x"}, true},
+		"Stray":       {"the argument may be a flag without dashes", []string{"--namespace", "team-acme", "--name", "ci", "x"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -35,7 +35,7 @@ func TestSecretIsReloaded(t *testing.T) {
 	}
 	must.Succeed(t, os.Remove(file))
 	if secret() != "new" {
-		t.Errorf("got %q: a Secret that was unmounted does not end what works", secret())
+		t.Errorf("got %q: an unmounted Secret does not stop a running process", secret())
 	}
 }
 

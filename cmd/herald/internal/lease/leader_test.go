@@ -20,9 +20,9 @@ func TestLeads(t *testing.T) {
 		then   func()
 		want   float64
 	}{
-		{"it waits", func() {}, 0},
-		{"it works", func() { close(elected) }, 1},
-		{"it has released its lease, and finishes its calls in progress", func() { close(stopping) }, 0},
+		{"the candidate waits", func() {}, 0},
+		{"the leader works", func() { close(elected) }, 1},
+		{"the leader has released its lease, and finishes its calls in progress", func() { close(stopping) }, 0},
 	} {
 		tc.then()
 		families, err := registry.Gather()

@@ -73,7 +73,7 @@ func TestLeaseOutlived(t *testing.T) {
 		wait   time.Duration
 		fails  bool
 	}{
-		"Renewed":  {"it leads", nil, lasts, false},
+		"Renewed":  {"the leader renews its lease", nil, lasts, false},
 		"Late":     {"the election may still be ending the process", nil, lasts + overdue, false},
 		"Outlived": {"the election hangs, and another manager leads", nil, lasts + overdue + time.Second, true},
 		"Ended": {"the election released the lease", func(t *testing.T, l *Lock, _ *memoryLock) {
@@ -208,7 +208,7 @@ func TestLost(t *testing.T) {
 				t.Errorf("the lease still has the holder that released it: %v, %v", m.record, err)
 			}
 		}, true},
-		"Released": {"it stops anyway", func(t *testing.T, l *Lock, _ *memoryLock) {
+		"Released": {"the process stops anyway", func(t *testing.T, l *Lock, _ *memoryLock) {
 			_ = l.Release(t.Context())
 			time.Sleep(time.Hour) //nolint:forbidigo // in a bubble of synctest
 		}, false},

@@ -85,7 +85,7 @@ func TestObserver(t *testing.T) {
 			holder: "others", took: 10 * time.Second,
 		},
 		"Patient": {
-			reason: "it waits for a manager that is about to stop",
+			reason: "the observer waits for a manager that is about to stop",
 			tell: func(since time.Duration) (*coordinationv1.Lease, error) {
 				if since < 40*time.Second {
 					return by("them", since.Truncate(time.Second)), nil
@@ -95,7 +95,7 @@ func TestObserver(t *testing.T) {
 			timeout: time.Minute, took: 40 * time.Second,
 		},
 		"OutOfPatience": {
-			reason:  "that manager is active again",
+			reason:  "the other manager is active again",
 			tell:    func(since time.Duration) (*coordinationv1.Lease, error) { return by("them", since), nil },
 			timeout: 30 * time.Second, holder: "them", took: 30 * time.Second,
 		},

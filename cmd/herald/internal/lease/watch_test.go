@@ -25,17 +25,17 @@ func TestWatch(t *testing.T) {
 		err    error
 		holder string
 	}{
-		"StaysGone":   {reason: "there is no leader"},
-		"StaysFree":   {reason: "there is no leader", before: by("", 0), now: by("", 0)},
+		"StaysGone":   {reason: "no manager leads"},
+		"StaysFree":   {reason: "no manager leads", before: by("", 0), now: by("", 0)},
 		"StaysKilled": {reason: "a killed manager's name stays on the lease", before: by("them", 0), now: by("them", 0)},
 		"Deleted":     {reason: "an uninstall deletes the lease", before: by("them", 0)},
-		"GivenBack":   {reason: "it worked for a moment, and has ended", before: by("", 0), now: by("", time.Second)},
+		"GivenBack":   {reason: "the other manager acquired and released the lease", before: by("", 0), now: by("", time.Second)},
 		"Installed":   {reason: "a manager starts without a lease", now: by("us", 0), holder: "us"},
 		"Acquired":    {reason: "a manager was started again", before: by("", 0), now: by("us", time.Second), holder: "us"},
 		"TakenOver":   {reason: "another manager follows the killed one", before: by("them", 0), now: by("us", time.Second), holder: "us"},
 		"Renewed":     {reason: "the unresponsive manager responds again", before: by("them", 0), now: by("them", time.Second), holder: "them"},
 		"Elsewhere":   {reason: "one was installed in another namespace", now: by("us", 0), found: true, holder: "us"},
-		"Away":        {reason: "it is unknown whether a manager is active", before: by("", 0), err: away},
+		"Away":        {reason: "the API server does not report whether a manager is active", before: by("", 0), err: away},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now, err := tc.before, error(nil)

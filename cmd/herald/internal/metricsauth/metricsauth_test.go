@@ -43,7 +43,7 @@ func TestFilter(t *testing.T) {
 		"unknown token":  {"the token is unknown", token("unknown"), false, http.StatusUnauthorized, 1},
 		"opaque token":   {"Kubernetes' tokens are JWTs, so others are rejected without a request", "Bearer unknown", false, http.StatusUnauthorized, 0},
 		"no header":      {"three segments do not make a JWT", "Bearer a.b.c", false, http.StatusUnauthorized, 0},
-		"long token":     {"the Kubernetes API would parse it", token(strings.Repeat("a", 4<<10)), false, http.StatusUnauthorized, 0},
+		"long token":     {"the Kubernetes API would parse the token", token(strings.Repeat("a", 4<<10)), false, http.StatusUnauthorized, 0},
 		"no right":       {"an authenticated account does not suffice", token("guest"), false, http.StatusForbidden, 2},
 		"right":          {"a role allows it; the second request uses the cache", token("prometheus"), false, http.StatusOK, 2},
 		"API away":       {"without an authorization, the request fails", token("prometheus"), true, http.StatusInternalServerError, 2},

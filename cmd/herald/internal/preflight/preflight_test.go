@@ -47,28 +47,28 @@ func TestCheck(t *testing.T) {
 		unserved bool
 		want     string
 	}{
-		"this version": {"there are no problems", "v1.37.1", nil, 0, false, ""},
-		"the oldest":   {"it is supported", "v1.32.0", nil, 0, false, ""},
+		"this version": {"this version has no problems", "v1.37.1", nil, 0, false, ""},
+		"the oldest":   {"the oldest supported version", "v1.32.0", nil, 0, false, ""},
 		"a provider's": {"suffixes are ignored", "v1.34.2-gke.100", nil, 0, false, ""},
-		"too old":      {"it drops selectable fields silently", "v1.31.9", nil, 0, false, "Kubernetes, v1.31.9, is too old: Herald needs 1.32 or newer"},
-		"no version":   {"it is not a Kubernetes version", "latest", nil, 0, false, `"latest", which is not a version`},
+		"too old":      {"the API server drops selectable fields silently", "v1.31.9", nil, 0, false, "Kubernetes, v1.31.9, is too old: Herald needs 1.32 or newer"},
+		"no version":   {"the answer is not a Kubernetes version", "latest", nil, 0, false, `"latest", which is not a version`},
 		"not applied":  {"CRDs are applied first", "v1.37.1", nil, http.StatusNotFound, false, "does not serve apikeys.social.herald.dev; apply the resource definitions"},
 		"not readable": {"the permission is missing", "v1.37.1", nil, http.StatusForbidden, false, "may not read apikeys.social.herald.dev; grant it the right"},
 		"not served":   {"a starting API server serves CRDs last", "v1.37.1", nil, 0, true, "does not answer yet under"},
 		"neither":      {"without the permission to read the CRDs, it waits as well", "v1.37.1", nil, http.StatusForbidden, true, "does not answer yet under"},
-		"a field of the spec": {"values in it would be lost", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+		"a field of the spec": {"values in the field would be lost", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			drop(version(c).Schema.OpenAPIV3Schema, "spec", "onUnknownOutcome")
 		}, 0, false, "older than this program: it lacks spec.onUnknownOutcome; apply"},
-		"a field of a list": {"records in it would be lost", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+		"a field of a list": {"records in the field would be lost", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			drop(version(c).Schema.OpenAPIV3Schema, "status", "targets", "state")
 		}, 0, false, "it lacks status.targets[].state"},
-		"a selectable field": {"the manager could not select by it", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+		"a selectable field": {"the manager could not select by the field", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).SelectableFields = nil
 		}, 0, false, "the selectable field ."},
 		"another version": {"the binary supports only its own version", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).Name = "v1alpha0"
 		}, 0, false, "it lacks version v1alpha1"},
-		"a version that is not served": {"it cannot be used", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
+		"a version that is not served": {"the version cannot be used", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
 			version(c).Served = false
 		}, 0, false, "it lacks version v1alpha1"},
 		"newer": {"additional fields do not matter", "v1.37.1", func(c *apiextensionsv1.CustomResourceDefinition) {
@@ -147,12 +147,12 @@ func TestServed(t *testing.T) {
 		away   bool
 		want   string
 	}{
-		"all":            {"it is as always", http.StatusOK, all, false, ""},
+		"all":            {"every resource is served", http.StatusOK, all, false, ""},
 		"none":           {"a starting API server serves all other kinds first", http.StatusNotFound, nil, true, "does not answer yet under /apis/social.herald.dev/v1alpha1/apikeys"},
 		"not one":        {"a definition was applied a moment ago, or its name is another's", http.StatusOK, one, true, "see the conditions of: kubectl describe crd apikeys.social.herald.dev"},
-		"unavailable":    {"it is starting", http.StatusServiceUnavailable, nil, true, "the Kubernetes API serves under /apis/social.herald.dev/v1alpha1"},
+		"unavailable":    {"the API server is starting", http.StatusServiceUnavailable, nil, true, "the Kubernetes API serves under /apis/social.herald.dev/v1alpha1"},
 		"no Retry-After": {"without the permission, the first request shows it", http.StatusForbidden, nil, false, ""},
-		"no such lists":  {"it is not a Kubernetes API", http.StatusOK, nil, false, "parse the resources that the Kubernetes API serves"},
+		"no such lists":  {"the server is not a Kubernetes API", http.StatusOK, nil, false, "parse the resources that the Kubernetes API serves"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -193,8 +193,8 @@ func TestUnavailable(t *testing.T) {
 	}{
 		"no listener":       {"the control plane is being restarted", 0, true},
 		"not available":     {"a load balancer without a backend", http.StatusServiceUnavailable, true},
-		"too many requests": {"it is busy", http.StatusTooManyRequests, true},
-		"internal":          {"etcd is away", http.StatusInternalServerError, true},
+		"too many requests": {"the API server is busy", http.StatusTooManyRequests, true},
+		"internal":          {"etcd is unavailable", http.StatusInternalServerError, true},
 		"gateway":           {"a proxy in between", http.StatusBadGateway, true},
 		"unauthorized":      {"an invalid token stays invalid", http.StatusUnauthorized, false},
 		"forbidden":         {"a right is missing", http.StatusForbidden, false},

@@ -123,7 +123,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	if err := <-ended; !errors.Is(err, ErrOlder) || first == 0 {
-		t.Errorf("it ended with %v, after %d comparisons", err, first)
+		t.Errorf("the watch ended with %v, after %d comparisons", err, first)
 	}
 	stop()
 	if err := watch.Start(ctx); err != nil {

@@ -89,11 +89,11 @@ func TestLive(t *testing.T) {
 		{"enough was seen", managerFile + "log: {level: error}\n", slog.LevelError, false, `"is":"ERROR"`},
 		{"without a level, the flag's applies again", managerFile, slog.LevelWarn, false, `"is":"WARN"`},
 		{"an operator suspends publishing", managerFile + "suspend: true\n", slog.LevelWarn, true, "nothing is published"},
-		{"a mistake does not release it", managerFile + "suspend: 1\n", slog.LevelWarn, true, "write true or false"},
-		{"it is released", managerFile, slog.LevelWarn, false, "no longer suspended"},
+		{"a mistake does not end the suspension", managerFile + "suspend: 1\n", slog.LevelWarn, true, "write true or false"},
+		{"the suspension ends", managerFile, slog.LevelWarn, false, "no longer suspended"},
 		{"a change that needs a restart is reported", managerFile + "releaseName: other\n", slog.LevelWarn, false, `"fields":"releaseName"`},
-		{"it is reported once", managerFile + "# and why\nreleaseName: other\n", slog.LevelWarn, false, ""},
-		{"it was reverted", managerFile, slog.LevelWarn, false, ""},
+		{"the change is reported once", managerFile + "# and why\nreleaseName: other\n", slog.LevelWarn, false, ""},
+		{"the file was reverted", managerFile, slog.LevelWarn, false, ""},
 	} {
 		before := len(out.String())
 		write(string(rune('a'+i)), tc.text)
@@ -147,16 +147,16 @@ func TestNewLog(t *testing.T) {
 			[]logtest.Line{{"level": "INFO", "msg": "waits", "late": "5m0s"}},
 		},
 		"a server of the library starts": {
-			"it is a detail for debug logs", slog.LevelInfo, func(log *slog.Logger) {
+			"the line is a detail for debug logs", slog.LevelInfo, func(log *slog.Logger) {
 				logr.FromSlogHandler(log.Handler()).WithName("controller-runtime").WithName("metrics").Info("Starting metrics server")
 			}, nil,
 		},
-		"it starts, with debug logs": {
+		"the process starts, with debug logs": {
 			"debug shows all", slog.LevelDebug, func(log *slog.Logger) {
 				logr.FromSlogHandler(log.Handler()).WithName("controller-runtime").WithName("metrics").Info("Starting metrics server")
 			}, []logtest.Line{{"level": "DEBUG", "msg": "Starting metrics server", "logger": "controller-runtime/metrics"}},
 		},
-		"it fails": {
+		"the process fails": {
 			"errors are logged at every level", slog.LevelInfo, func(log *slog.Logger) {
 				logr.FromSlogHandler(log.Handler()).WithName("controller-runtime").Error(errors.New("broken"), "cannot serve")
 			}, []logtest.Line{{"level": "ERROR", "msg": "cannot serve", "logger": "controller-runtime", "err": "broken"}},

@@ -41,7 +41,7 @@ func TestTracingOptions(t *testing.T) {
 		"variable": {"an operator of OpenTelemetry sets it in pods", configv1alpha1.Tracing{}, map[string]string{
 			"OTEL_EXPORTER_OTLP_ENDPOINT": base + "/",
 		}, want{URL: base + "/v1/traces", Ratio: "1"}},
-		"variable for traces": {"it is the whole address", configv1alpha1.Tracing{}, map[string]string{
+		"variable for traces": {"the variable contains the whole address", configv1alpha1.Tracing{}, map[string]string{
 			"OTEL_EXPORTER_OTLP_ENDPOINT": base, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://traces:4318/ingest",
 		}, want{URL: "http://traces:4318/ingest", Ratio: "1"}},
 		"both": {"Herald's own configuration takes precedence", configv1alpha1.Tracing{Endpoint: base, SamplingRatio: share(0.1)}, map[string]string{
@@ -55,14 +55,14 @@ func TestTracingOptions(t *testing.T) {
 			"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Basic%20aHVudGVyMg==, X-Team = a%2Cb", "OTEL_EXPORTER_OTLP_TIMEOUT": "2500", "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION": "gzip",
 		}, want{URL: base + "/v1/traces", Ratio: "1", Headers: "map[Authorization:[Basic aHVudGVyMg==] X-Team:[a,b]]", Timeout: 2500 * time.Millisecond, Gzip: true}},
 		"switched off": {"OpenTelemetry's own switch", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_SDK_DISABLED": "true"}, want{}},
-		"gRPC": {"Herald does not support it, and the error names the remedy", configv1alpha1.Tracing{}, map[string]string{
+		"gRPC": {"Herald does not support gRPC, and the error names the remedy", configv1alpha1.Tracing{}, map[string]string{
 			"OTEL_EXPORTER_OTLP_ENDPOINT": base, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
 		}, want{Error: "http/protobuf"}},
 		"no address": {"an address without a scheme", configv1alpha1.Tracing{}, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"}, want{Error: "use one like http://collector:4318"}},
 		"headers":    {"secrets are not repeated", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "hunter2"}, want{Error: "key=value"}},
-		"timeout":    {"it is in milliseconds", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": "10s"}, want{Error: "milliseconds"}},
+		"timeout":    {"the timeout is in milliseconds", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": "10s"}, want{Error: "milliseconds"}},
 		"authority":  {"a typing error must show", configv1alpha1.Tracing{Endpoint: base}, map[string]string{"OTEL_EXPORTER_OTLP_CERTIFICATE": "/does/not/exist"}, want{Error: "OTEL_EXPORTER_OTLP_CERTIFICATE: "}},
-		"half a certificate": {"it has a key", configv1alpha1.Tracing{Endpoint: base}, map[string]string{
+		"half a certificate": {"the certificate has only a key", configv1alpha1.Tracing{Endpoint: base}, map[string]string{
 			"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": "/does/not/exist",
 		}, want{Error: "CLIENT_KEY"}},
 	} {
