@@ -37,7 +37,7 @@ func TestAdmitted(t *testing.T) {
 			{0, "a", 0, 100, 1, never, false, 0, 0},
 			{9 * time.Second, "b", 0, 50, 1, 8 * time.Second, false, 0, 0},
 		}},
-		{"a count may lack posts that were created just before it", []step{
+		{"a count may lack the latest posts", []step{
 			{7 * time.Second, "a", 0, 100, 1, never, false, 0, 0},
 			{9 * time.Second, "b", 0, 50, 1, 8 * time.Second, false, 1, 100},
 		}},
@@ -51,7 +51,7 @@ func TestAdmitted(t *testing.T) {
 			{1 * time.Second, "a", 100, 200, 0, never, false, 0, 90},
 			{2 * time.Second, "b", 0, 50, 1, never, false, 0, 190},
 		}},
-		{"so does one that was created a moment before", []step{
+		{"a post created a moment before counts as admitted", []step{
 			{0, "a", 0, 100, 1, never, false, 0, 0},
 			{1 * time.Second, "a", 100, 200, 0, never, false, 1, 100},
 			{2 * time.Second, "b", 0, 50, 1, never, false, 1, 200},

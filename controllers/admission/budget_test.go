@@ -106,9 +106,9 @@ var _ = Describe("The budget of a team", func() {
 		t := newBudgeted(ctx, v1alpha1.TeamBudget{PostBytes: new(resource.MustParse("0"))})
 		kept := t.stored(ctx)
 		Eventually(create(ctx, t, cancelled)).Should(refusedWith("bytes of stored posts"), "cancelled posts use the budget")
-		Expect(change(ctx, kept, cancelled, saying(strings.Repeat("a", 2000)))).To(refusedWith("bytes of stored posts"), "it grows as it is cancelled")
+		Expect(change(ctx, kept, cancelled, saying(strings.Repeat("a", 2000)))).To(refusedWith("bytes of stored posts"), "the post grows as it is cancelled")
 		Expect(change(ctx, kept, cancelled)).To(Succeed(), "a cancellation is admitted above the budget")
-		Expect(change(ctx, kept, cancelled, saying("hi"))).To(Succeed(), "it shrinks as it is cancelled")
+		Expect(change(ctx, kept, cancelled, saying("hi"))).To(Succeed(), "the post shrinks as it is cancelled")
 
 		again := t.stored(ctx)
 		again.Status.Phase, again.Status.Finished, again.Status.CancelledAt = v1alpha1.PhaseCancelled, true, v1alpha1.NewTimePtr(time.Now())

@@ -83,7 +83,7 @@ var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 		old := suite.Must(k.GetCertificate(nil))
 		before := secret(ctx).ResourceVersion
 		Expect(k.Check(ctx)).To(Succeed())
-		Expect(secret(ctx).ResourceVersion).To(Equal(before), "nothing changed, so nothing is written")
+		Expect(secret(ctx).ResourceVersion).To(Equal(before), "the certificate is unchanged, and not written")
 
 		now.SetTime(time.Now())
 		Expect(k.Check(ctx)).To(Succeed())

@@ -157,7 +157,7 @@ func causes(err error) (found []string) {
 var _ = Describe("applying a post", func() {
 	BeforeEach(func() { warnings.drain() })
 
-	DescribeTable("rejects what contradicts the contract, and names the field and the remedy",
+	DescribeTable("rejects contradictions to the contract, and names the field and the remedy",
 		func(ctx context.Context, field, words string, edits ...edit) {
 			p := post(edits...)
 			Expect(causes(apply(ctx, user, p))).To(ContainElement(And(HavePrefix(field+": "), ContainSubstring(words))))
@@ -236,7 +236,7 @@ var _ = Describe("applying a post", func() {
 		Entry("a privacy level that the account lacks", "spec.targets[0].tiktok.privacyLevel", "it can choose SELF_ONLY", videoOf("mp4"), to("private")),
 	)
 
-	DescribeTable("admits what may become valid, and warns what the post waits for",
+	DescribeTable("admits posts that may become valid, and warns about the missing objects",
 		func(ctx context.Context, words []string, edits ...edit) {
 			Expect(apply(ctx, user, post(edits...))).To(Succeed())
 			seen := warnings.drain()
@@ -291,7 +291,7 @@ var _ = Describe("applying a post", func() {
 		Expect(causes(apply(ctx, user, p, off))).To(ContainElement(ContainSubstring("autoAddMusic is for category image only")))
 	})
 
-	It("rejects contradictions even if something else is missing", func(ctx SpecContext) {
+	It("rejects contradictions even if other objects are missing", func(ctx SpecContext) {
 		err := apply(ctx, user, post(to("later", "instagram")))
 		Expect(err).To(MatchError(And(ContainSubstring("instagram does not accept"), Not(ContainSubstring("later")))))
 		Expect(warnings.drain()).To(ConsistOf(ContainSubstring(`"later"`)))
@@ -350,13 +350,13 @@ var _ = Describe("applying a post", func() {
 		Expect(user.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		p.Labels = map[string]string{"a": "b"}
 		p.Finalizers = []string{"example.com/held"}
-		Expect(user.Update(ctx, p)).To(Succeed(), "the spec is as it was")
+		Expect(user.Update(ctx, p)).To(Succeed(), "the spec is unchanged")
 		p.Status.ObservedGeneration = 1
 		Expect(user.Status().Update(ctx, p)).To(Succeed(), "a status is no spec")
 		Expect(user.Delete(ctx, p)).To(Succeed())
 		Expect(user.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		p.Finalizers, p.Spec.Targets[0].Caption = nil, "the last words"
-		Expect(user.Update(ctx, p)).To(Succeed(), "it is being deleted")
+		Expect(user.Update(ctx, p)).To(Succeed(), "the post is being deleted")
 
 		Expect(apiserver.Create(ctx, sent(post(to("instagram"))))).To(Succeed(), "the apiserver has validated it already")
 		Expect(warnings.drain()).NotTo(ContainElement(ContainSubstring("not checked")))

@@ -73,7 +73,7 @@ var _ = Describe("applying a post that retries another one", func() {
 			"spec.targets[0].connectionRef.name", `has no other target with the connection "facebook"`, to("facebook")),
 	)
 
-	DescribeTable("admits it otherwise, and warns about what is not sent",
+	DescribeTable("admits it otherwise, and warns about the unsent part",
 		func(ctx context.Context, original func(ctx context.Context) string, words ...string) {
 			p := post(to("x", "threads"), retrying(original(ctx)))
 			warnings.drain()
@@ -84,7 +84,7 @@ var _ = Describe("applying a post that retries another one", func() {
 				Expect(seen[i]).To(ContainSubstring(words[i]))
 			}
 		},
-		Entry("everything failed", func(ctx context.Context) string { return attempted(ctx, failed, failed) }),
+		Entry("all targets failed", func(ctx context.Context) string { return attempted(ctx, failed, failed) }),
 		Entry("one target is published", func(ctx context.Context) string { return attempted(ctx, posted, failed) },
 			"spec.targets[0].connectionRef.name: target 0 (x) of post"),
 		Entry("no such post: a restored namespace may get it later", func(context.Context) string { return "nowhere" },

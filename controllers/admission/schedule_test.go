@@ -38,7 +38,7 @@ var _ = Describe("applying a schedule", func() {
 			Expect(warnings.drain()).To(want)
 		},
 		Entry("one text to X", recurring("x", "Good morning"), true),
-		Entry("two texts to X: it is undocumented how recent a repeated one may be", recurring("x", "Good morning", "Good day"), false),
+		Entry("two texts to X: its window for repeated texts is undocumented", recurring("x", "Good morning", "Good day"), false),
 		Entry("one text to Threads, which shows both", recurring("threads", "Good morning"), false),
 		Entry("one text to a connection that is created later", recurring("later", "Good morning"), false),
 	)

@@ -46,7 +46,7 @@ func TestAdopt(t *testing.T) {
 			}}},
 		},
 		"another key's Secret":    {"other users may know its content", owned("u2", token), true, v1alpha1.APIKeyStatus{}},
-		"emptied":                 {"it does not contain a token", owned("u1", ""), true, v1alpha1.APIKeyStatus{}},
+		"emptied":                 {"the Secret does not contain a token", owned("u1", ""), true, v1alpha1.APIKeyStatus{}},
 		"a password as the token": {"a short, user-chosen secret could be guessed", owned("u1", "hrld_hunter2"), true, v1alpha1.APIKeyStatus{}},
 		"of an old release":       {"its format does not contain the key's id", owned("u1", "hrld_"+strings.Repeat("a", 52)), true, v1alpha1.APIKeyStatus{}},
 		"of another key":          {"its id belongs to another key", owned("u1", apitoken.New("n", "cd")), true, v1alpha1.APIKeyStatus{}},
@@ -72,7 +72,7 @@ func TestWithdrawn(t *testing.T) {
 		want   []string
 	}{
 		"new":                             {"no token was created yet", wanted(), nil, nil},
-		"as wanted":                       {"the manager created it", wanted(), []v1alpha1.APIKeyTokenStatus{created}, nil},
+		"expected":                        {"the manager created it", wanted(), []v1alpha1.APIKeyTokenStatus{created}, nil},
 		"named":                           {"a listed token may be the default one", wanted(v1alpha1.APIKeyToken{Name: "token"}), []v1alpha1.APIKeyTokenStatus{created}, nil},
 		"second":                          {"a second token does not affect the first", wanted(v1alpha1.APIKeyToken{Name: "token"}, handedOut("b")), []v1alpha1.APIKeyTokenStatus{created}, nil},
 		"handed out":                      {"the external token does not have a Secret", wanted(handedOut("token")), []v1alpha1.APIKeyTokenStatus{seen}, nil},
@@ -106,9 +106,9 @@ func TestSummarizeAndNextCheck(t *testing.T) {
 	}{
 		"for ever":          {"a key without an expiry needs no further check", v1alpha1.APIKeySpec{}, nil, want{true, "Active", conditions.Settled, 0}},
 		"for an hour":       {"the key is checked when it expires", v1alpha1.APIKeySpec{ExpiresAt: at(time.Hour)}, nil, want{true, "Active", conditions.Settled, time.Hour + wakeMargin}},
-		"two tokens":        {"the key is valid while one of them is", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(time.Hour)}}}, nil, want{true, "Active", conditions.Settled, time.Hour + wakeMargin}},
+		"two tokens":        {"the key is valid while one of its tokens is", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(time.Hour)}}}, nil, want{true, "Active", conditions.Settled, time.Hour + wakeMargin}},
 		"one without end":   {"the other may expire", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b"}}}, nil, want{true, "Active", conditions.Settled, 0}},
-		"both ended":        {"no token is valid", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(-time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
+		"both expired":      {"no token is valid", v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(0)}, {Name: "b", ExpiresAt: at(-time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
 		"key ends first":    {"tokens expire with their key", v1alpha1.APIKeySpec{ExpiresAt: at(0), Tokens: []v1alpha1.APIKeyToken{{Name: "a", ExpiresAt: at(time.Hour)}}}, nil, want{false, "Expired", conditions.Stuck, 0}},
 		"just ended":        {"a key is invalid at its expiry", v1alpha1.APIKeySpec{ExpiresAt: at(0)}, nil, want{false, "Expired", conditions.Stuck, 0}},
 		"revoked":           {"revocation takes precedence over expiry", v1alpha1.APIKeySpec{Revoked: true, ExpiresAt: at(time.Hour)}, nil, want{false, "Revoked", conditions.Stuck, 0}},

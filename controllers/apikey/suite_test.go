@@ -114,7 +114,7 @@ func sha(key *v1alpha1.APIKey, secret *corev1.Secret) string {
 }
 
 var _ = Describe("An APIKey", func() {
-	It("without a token gets one, in a Secret that is deleted with it", func(ctx SpecContext) {
+	It("without a token gets a token, in a Secret that is deleted with it", func(ctx SpecContext) {
 		key := create(ctx, managed, v1alpha1.APIKeySpec{})
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
 		secret := suite.Must(secretOf(ctx, key))
@@ -129,7 +129,7 @@ var _ = Describe("An APIKey", func() {
 	It("with the hash of an external token does not need a Secret", func(ctx SpecContext) {
 		key := create(ctx, managed, v1alpha1.APIKeySpec{Tokens: []v1alpha1.APIKeyToken{{Name: "token", SHA256: strings.Repeat("a", 64)}}})
 		Eventually(reload(ctx, key)).Should(WithTransform(readiness, Equal("True Active")))
-		Expect(hashes(key)).To(Equal(map[string]string{"token": ""}), "the one in the spec counts")
+		Expect(hashes(key)).To(Equal(map[string]string{"token": ""}), "the token in the spec counts")
 		_, err := secretOf(ctx, key)
 		Expect(apierrors.IsNotFound(err)).To(BeTrue())
 	})

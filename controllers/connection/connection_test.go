@@ -272,7 +272,7 @@ var _ = Describe("A survey", func() {
 
 		asked, identified := x.asked.Load(), calls(ctx, "identity")
 		next := suite.Must(newManager("the next manager", k8s, x).Reconcile(ctx, a.request()))
-		Expect(x.asked.Load()).To(Equal(asked), "it was probed recently")
+		Expect(x.asked.Load()).To(Equal(asked), "the account was probed recently")
 		Expect(calls(ctx, "identity")).To(Equal(identified))
 		Expect(time.Now().Add(next.RequeueAfter)).To(BeTemporally("<", until), "the next probe is before the quota is needed")
 

@@ -153,7 +153,7 @@ var _ = Describe("A renewal while the Kubernetes API is unavailable", func() {
 		stop()
 		kept := make(chan error, 1)
 		go func() { kept <- r.Flusher().Start(running) }()
-		Eventually(away).Should(Receive(), "it is tried on")
+		Eventually(away).Should(Receive(), "the manager retries the write")
 		Consistently(kept, 200*time.Millisecond).ShouldNot(Receive(), "the manager waits for it")
 		down.Store(false)
 		Eventually(kept).Should(Receive(Succeed()))
@@ -220,7 +220,7 @@ var _ = Describe("The working copy of a deleted connection", func() {
 			return map[string]string{v1alpha1.CredentialsAccessToken: "guessed"}
 		}, "TokenExpired"),
 		Entry("tokens from Git that were used long ago", func() map[string]string { return ended(map[string]string{"refreshToken": "spent"}) }, "TokenExpired"),
-		Entry("none at all", func() map[string]string { return map[string]string{"token": "x"} }, "CredentialsInvalid"),
+		Entry("no copy", func() map[string]string { return map[string]string{"token": "x"} }, "CredentialsInvalid"),
 	)
 
 	It("explains the remedy for a connection with another name whose refresh token is not tried", func(ctx SpecContext) {

@@ -177,14 +177,14 @@ var _ = Describe("A user's Secret", func() {
 		for _, word := range words {
 			Expect(told).To(ContainSubstring(word))
 		}
-		Expect(a.read(ctx).Status.Verified()).To(BeTrue(), "posts go on")
+		Expect(a.read(ctx).Status.Verified()).To(BeTrue(), "posts continue")
 		Expect(a.inUse(ctx)).To(Equal(inUse))
 		Expect(calls(ctx, "refresh_token")).To(Equal(refreshed), "no refresh token is spent to find out")
 
 		By("requesting only the account of the new tokens")
 		asked := calls(ctx, "identity")
 		Expect(a.examined(ctx, r)).To(Equal("Connected"))
-		Expect(calls(ctx, "identity")-asked).To(Equal(1), "of the token in use")
+		Expect(calls(ctx, "identity")-asked).To(Equal(1), "the token in use")
 		Expect(a.condition(ctx, v1alpha1.ConditionCredentialsRefused)).To(Equal(told))
 
 		By("removing the condition when it is corrected")
@@ -196,7 +196,7 @@ var _ = Describe("A user's Secret", func() {
 		Entry("another account's", func(ctx context.Context, _ *account) map[string]string {
 			return tokensOf(newAccount(ctx, byHand, nil).Account)
 		}, "AccountMismatch: ", "belongs to account", "keeps its current tokens"),
-		Entry("none at all", func(context.Context, *account) map[string]string {
+		Entry("no copy", func(context.Context, *account) map[string]string {
 			return map[string]string{"token": "x"}
 		}, "CredentialsInvalid: ", `"accessToken"`),
 		Entry("expired ones", func(_ context.Context, a *account) map[string]string {
@@ -230,7 +230,7 @@ var _ = Describe("A user's Secret", func() {
 		Expect(a.inUse(ctx)).NotTo(BeElementOf(a.AccessToken, again.AccessToken, "ended-long-ago"))
 	})
 
-	It("is required: without it nothing is sent, and with it delivery continues", func(ctx SpecContext) {
+	It("is required: no post is sent without the Secret, and delivery continues with it", func(ctx SpecContext) {
 		a := examined(ctx, r)
 		a.rotate(ctx, r)
 		inUse := a.inUse(ctx)
@@ -363,7 +363,7 @@ var _ = Describe("The working copy of an account's tokens", func() {
 		Expect(a.read(ctx).Status.Verified()).To(BeTrue())
 		Expect(a.conn.Status.CredentialsVersion).To(Equal(a.working(ctx).ResourceVersion))
 
-		By("not renewing while a process of that version may do so")
+		By("not renewing while a process of that version may renew")
 		a.fault(ctx, sandboxtest.Fault{Operation: "identity", Kind: "token_expired", Times: 1})
 		refreshed := calls(ctx, "refresh_token")
 		Expect(a.examined(ctx, r)).To(Equal("PlatformUnavailable"))

@@ -77,7 +77,7 @@ var _ = Describe("A blocked account", func() {
 		Expect(a.state(ctx)()).To(HavePrefix("True Connected"), "the account itself is ready")
 		Expect(t.event()).To(And(HavePrefix("Warning RateLimited AccountLimited: nothing is sent before"), HaveSuffix(": too many posts")))
 		t.pass(ctx, a)
-		Expect(t.event()).To(BeEmpty(), "it was emitted")
+		Expect(t.event()).To(BeEmpty(), "the event was emitted")
 
 		By("extending it")
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(a.conn), a.conn)).To(Succeed())
@@ -86,7 +86,7 @@ var _ = Describe("A blocked account", func() {
 		Expect(k8s.Status().Update(ctx, a.conn)).To(Succeed())
 		t.pass(ctx, a)
 		Expect(a.condition(ctx, v1alpha1.ConditionRateLimited)).To(HavePrefix("AccountLimited: nothing is sent before " + later.String()))
-		Expect(t.event()).To(BeEmpty(), "it is the same limit")
+		Expect(t.event()).To(BeEmpty(), "the limit is the same")
 
 		By("letting it expire")
 		now.Step(20 * time.Minute)
@@ -118,7 +118,7 @@ var _ = Describe("A blocked account", func() {
 		on := newObserved(now, served(), envtest.EveryNamespace)
 		on.pass(ctx, a)
 		Expect(a.state(ctx)()).To(Equal("True Connected"))
-		Expect(on.log.With("ready")).To(HaveExactElements(HaveKeyWithValue("reason", "Connected")), "a person waits for that")
+		Expect(on.log.With("ready")).To(HaveExactElements(HaveKeyWithValue("reason", "Connected")), "a user waits for the result")
 	})
 
 	It("emits a warning about a missing Team only after there was time to create one", func(ctx SpecContext) {
@@ -133,7 +133,7 @@ var _ = Describe("A blocked account", func() {
 		t.pass(ctx, a)
 		Expect(t.event()).To(HavePrefix("Warning NoTeam"))
 		t.pass(ctx, a)
-		Expect(t.event()).To(BeEmpty(), "it was emitted")
+		Expect(t.event()).To(BeEmpty(), "the event was emitted")
 		Expect(t.log.With("not ready")).To(HaveLen(1))
 	})
 })

@@ -104,7 +104,7 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 		r.Deletions().Delete(ctx, event.DeleteEvent{Object: conn}, queue)
 		request, _ := queue.Get()
 		result, err := r.Reconcile(ctx, request)
-		Expect(asked).To(Receive(), "it is seen to its tokens")
+		Expect(asked).To(Receive(), "the tokens are examined")
 		Expect(result.RequeueAfter).To(BeZero())
 		if retried {
 			Expect(err).To(MatchError(ContainSubstring("no permission to read Secret")), reason)
@@ -113,9 +113,9 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 		}
 	},
 		Entry(nil, lives, true, "a Team that becomes ready gives the right back"),
-		Entry(nil, ends, false, "nothing of it stays"),
-		Entry(nil, deletedConnection, false, "its tokens went with it"),
-		Entry(nil, untold, true, "it is not known whether it is gone"),
+		Entry(nil, ends, false, "the namespace is deleted"),
+		Entry(nil, deletedConnection, false, "the tokens were deleted with the connection"),
+		Entry(nil, untold, true, "the deletion is not certain"),
 	)
 
 	DescribeTable("decides whether a sealed token is kept", func(ctx SpecContext, state string, kept int, reason string) {
@@ -137,8 +137,8 @@ var _ = Describe("A namespace in which Herald may not read Secrets", Ordered, fu
 		Expect(p.storedTokens()).To(Equal(kept), reason)
 	},
 		Entry(nil, lives, 1, "a Team that becomes ready gives the right back"),
-		Entry(nil, ends, 1, "its Secrets may be there still"),
-		Entry(nil, deletedConnection, 0, "no account is there that it could be of"),
-		Entry(nil, untold, 1, "it is not known whether it is gone"),
+		Entry(nil, ends, 1, "the Secrets may still exist"),
+		Entry(nil, deletedConnection, 0, "no account can own the Secrets"),
+		Entry(nil, untold, 1, "the deletion is not certain"),
 	)
 })

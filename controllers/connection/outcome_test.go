@@ -116,7 +116,7 @@ func TestApply(t *testing.T) {
 			"all fields are set", conn(""), good, "p1",
 			want{Ready: "True", Reason: "Connected", Message: "connected as @acmeinc", Name: "Acme Inc", Version: "8", Handled: "p1", Connected: noon, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
-		"still there": {
+		"the problem remains": {
 			"connectedAt does not change when only the token was renewed", conn("Connected"), good, "",
 			want{Ready: "True", Reason: "Connected", Message: "connected as @acmeinc", Name: "Acme Inc", Version: "8", Connected: earlier, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
@@ -125,7 +125,7 @@ func TestApply(t *testing.T) {
 			want{Ready: "True", Reason: "Connected", Message: "connected as @acmeinc", Name: "Acme Inc", Version: "8", Connected: noon, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
 		"reconnected in place": {
-			"a new token in the same Secret clears it", conn("Revoked"), good, "",
+			"a new token in the same Secret ends the problem", conn("Revoked"), good, "",
 			want{Ready: "True", Reason: "Connected", Message: "connected as @acmeinc", Name: "Acme Inc", Version: "8", Connected: noon, Probed: noon, Expires: noon.Add(time.Hour)},
 		},
 		"no answer": {
@@ -256,9 +256,9 @@ func TestApplyVerified(t *testing.T) {
 		want   bool
 	}{
 		{"the platform identified the token's account", before("", ""), outcome{reason: v1alpha1.ReasonConnected, identity: &platforms.Identity{}, loaded: "1", read: read("1")}, true},
-		{"it never identified the account", before("", ""), down("1", "1", false), false},
-		{"it has not identified the account since the last check", before("1", ""), down("1", "1", true), false},
-		{"it identified the account before", before("1", "1"), down("1", "1", true), true},
+		{"the platform never identified the account", before("", ""), down("1", "1", false), false},
+		{"the platform has not identified the account since the last check", before("1", ""), down("1", "1", true), false},
+		{"the platform identified the account before", before("1", "1"), down("1", "1", true), true},
 		{"Herald renewed the token since", before("1", "1"), down("1", "2", true), true},
 		{"a user replaced the token", before("1", "1"), down("2", "2", false), false},
 		{"a user replaced the token during the check", before("1", "1"), down("1", "3", false), false},

@@ -73,7 +73,7 @@ var _ = Describe("A connection of a starter team", func() {
 		By("changing the plan")
 		merge(ctx, team, `{"spec":{"subscription":{"plan":"unlimited"}}}`)
 		Eventually(accounts[10].state(ctx)).Should(HavePrefix("True Connected"))
-		By("and back")
+		By("the account is usable again")
 		merge(ctx, team, `{"spec":{"subscription":{"plan":"starter"}}}`)
 		Eventually(accounts[10].state(ctx)).Should(HavePrefix("False PlanLimit"))
 	})

@@ -358,10 +358,10 @@ var _ = Describe("Many connections of one account", func() {
 		Eventually(examined).Should(Receive(Succeed()))
 		Expect(b.examined(ctx, r)).To(Equal("Connected"))
 		Expect(c.examined(ctx, r)).To(Equal("Connected"))
-		Expect(calls(ctx, "refresh_token")-refreshed).To(Equal(1), "all use the one that was renewed")
+		Expect(calls(ctx, "refresh_token")-refreshed).To(Equal(1), "all processes use the renewed token")
 	})
 
-	It("do not change the working copy when they are checked, however many they are", func(ctx SpecContext) {
+	It("do not change the working copy when they are checked, however many exist", func(ctx SpecContext) {
 		a, r := newAccount(ctx, byHand, nil).create(ctx), newManager("one", k8s, platform)
 		all := []*account{a}
 		for n := range 40 {

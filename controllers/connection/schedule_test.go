@@ -53,9 +53,9 @@ func TestDue(t *testing.T) {
 		conn   *v1alpha1.Connection
 		want   bool
 	}{
-		"new":                         {"it was never checked", conn(""), true},
+		"new":                         {"the account was never checked", conn(""), true},
 		"spec changed":                {"its credentials may have changed", changed(recently("Connected")), true},
-		"fine":                        {"it was checked a minute ago", recently("Connected"), false},
+		"fine":                        {"the account was checked a minute ago", recently("Connected"), false},
 		"an hour later":               {"every hour, more or less", probed(conn("Connected"), 66*time.Minute+time.Second), true},
 		"not yet an hour":             {"every hour, more or less", probed(conn("Connected"), 54*time.Minute-time.Second), false},
 		"asked for":                   {"a client waits for the response", withProbe(recently("Connected"), "p2", "p1"), true},
@@ -117,10 +117,10 @@ func TestNext(t *testing.T) {
 		"shortest life":        {"renewals have a minimum interval", conn("Connected"), shortest, minRenewPause, minRenewPause},
 		"renewal overdue":      {"a failed renewal is retried at shrinking intervals", conn("Connected"), token(8*time.Minute, "r"), 2 * time.Minute, 2 * time.Minute},
 		"renewal nearly late":  {"retries have a minimum interval", conn("Connected"), token(2*time.Second, "r"), renewRetryPause, renewRetryPause},
-		"cannot be renewed":    {"it is checked when it expires", conn("Connected"), token(10*time.Minute, ""), 10 * time.Minute, 10 * time.Minute},
+		"cannot be renewed":    {"the account is checked when its token expires", conn("Connected"), token(10*time.Minute, ""), 10 * time.Minute, 10 * time.Minute},
 		"should have ended":    {"the platform may still accept the token", conn("Connected"), token(-time.Minute, ""), 54 * time.Minute, 66 * time.Minute},
-		"nothing left":         {"the remaining quota is queried before the limit ends", rateLimited(conn("Connected"), 30*time.Minute), outcome{}, 29*time.Minute + 50*time.Second, 29*time.Minute + 50*time.Second},
-		"outage begins":        {"the first retry comes soon", since(conn("PlatformUnavailable"), 0), outcome{}, 9 * time.Second, 11 * time.Second},
+		"no posts left":        {"the remaining quota is queried before the limit ends", rateLimited(conn("Connected"), 30*time.Minute), outcome{}, 29*time.Minute + 50*time.Second, 29*time.Minute + 50*time.Second},
+		"an outage starts":     {"the first retry follows soon", since(conn("PlatformUnavailable"), 0), outcome{}, 9 * time.Second, 11 * time.Second},
 		"outage of a minute":   {"pauses double", since(conn("PlatformUnavailable"), time.Minute), outcome{}, 54 * time.Second, 66 * time.Second},
 		"outage of a day":      {"the backoff is at most ten minutes", since(conn("PlatformUnavailable"), 24*time.Hour), outcome{}, 9 * time.Minute, 11 * time.Minute},
 		"rate limited":         {"the platform's retry time is used", since(conn("PlatformUnavailable"), 0), outcome{retryAt: noon.Add(9 * time.Minute)}, 9 * time.Minute, 9 * time.Minute},
@@ -244,7 +244,7 @@ func TestReconnectBy(t *testing.T) {
 		"refresh token ends":  {"the access token cannot be renewed after that", credentials.Token{Access: "a", Refresh: "r", ExpiresAt: ends, RefreshExpiresAt: later}, later},
 		"refresh token lasts": {"an expired access token is renewed", credentials.Token{Access: "a", Refresh: "r", ExpiresAt: ends}, time.Time{}},
 		"renews itself":       {"an expired access token cannot renew itself", credentials.Token{Access: "a", Refresh: "a", ExpiresAt: ends}, ends},
-		"nothing renews it":   {"an access token without a refresh token ends the connection", credentials.Token{Access: "a", ExpiresAt: ends}, ends},
+		"no renewal":          {"an access token without a refresh token ends the connection", credentials.Token{Access: "a", ExpiresAt: ends}, ends},
 		"neither has an end":  {"a Page's token does not expire", credentials.Token{Access: "a"}, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {

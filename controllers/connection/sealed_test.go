@@ -122,7 +122,7 @@ func (p pod) killed(ctx context.Context, a *account) {
 		defer GinkgoRecover()
 		defer close(ended)
 		_, _ = r.Reconcile(ctx, a.request())
-		Fail("it was not killed")
+		Fail("the process was not killed")
 	}()
 	Eventually(ended).Should(BeClosed())
 	Expect(string(a.working(ctx).Data["refreshToken"])).To(Equal(a.RefreshToken), "the new token was stored nowhere in the cluster")

@@ -59,9 +59,9 @@ var _ = Describe("Secrets created by the apiserver", func() {
 		Eventually(gone(ctx, unused)).Should(BeTrue(), "an apiserver that stopped early left it behind")
 		Eventually(func() map[string]string { return a.read(ctx).Annotations }).ShouldNot(HaveKey(v1alpha1.MadeSecretPrefix+unused.Name), "the annotation is removed")
 		Expect(gone(ctx, coming)()).To(BeFalse(), "the apiserver may be about to switch to it")
-		Expect(gone(ctx, foreign)()).To(BeFalse(), "an annotation may name any Secret; only those of the connection go")
-		Expect(gone(ctx, used)()).To(BeFalse(), "it contains the token in use")
-		Expect(gone(ctx, a.secret)()).To(BeFalse(), "it was created by a user")
+		Expect(gone(ctx, foreign)()).To(BeFalse(), "an annotation may name any Secret; only the connection's Secrets are deleted")
+		Expect(gone(ctx, used)()).To(BeFalse(), "the Secret contains the token in use")
+		Expect(gone(ctx, a.secret)()).To(BeFalse(), "a user created the Secret")
 		Expect(a.read(ctx).Annotations).To(And(HaveKey(v1alpha1.MadeSecretPrefix+coming.Name), HaveKey(v1alpha1.MadeSecretPrefix+used.Name)))
 	})
 

@@ -135,7 +135,7 @@ func TestPauseOf(t *testing.T) {
 	}{
 		"a new one":     {"room may return within minutes", 0, 30 * time.Second},
 		"a clock ahead": {"its creation is in the future", -time.Hour, 30 * time.Second},
-		"some minutes":  {"it is checked at most a fifth too late", 8 * time.Minute, 2 * time.Minute},
+		"some minutes":  {"the check is at most a fifth too late", 8 * time.Minute, 2 * time.Minute},
 		"a day":         {"a hundred thousand pending files cause 170 checks a second instead of 3,400", 24 * time.Hour, 10 * time.Minute},
 	} {
 		if got := budgetPause(tc.waited); got != tc.want {

@@ -166,7 +166,7 @@ var _ = Describe("a pending file", func() {
 		d.Store, d.Verify = none, (&probe.Verifier{Store: none, Clock: d.clock}).Verify
 		m := created(ctx, byHand, fromTheAPI)
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonStoreUnavailable))
-		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue(), "it waits for a person")
+		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue(), "the store needs an administrator")
 		Expect(d.sweepFiles(ctx, nil)).To(Succeed())
 		Expect(k8s.Delete(ctx, m)).To(Succeed())
 		d.removed(ctx, m)
@@ -193,7 +193,7 @@ var _ = Describe("a pending file", func() {
 		put(ctx, m, "0123456789")
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonBeingOverwritten))
 		again, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
-		Expect(err).NotTo(HaveOccurred(), "it is the client's doing, and no trouble of the manager's")
+		Expect(err).NotTo(HaveOccurred(), "the client caused the overwrite")
 		Expect(again.RequeueAfter).To(BeNumerically(">", 0))
 		Expect(hasFile(ctx, store.Key(m))).To(Succeed())
 		d.Verify = verify
@@ -357,7 +357,7 @@ var _ = Describe("an unused file", func() {
 		stays("one of them is in the cluster")
 		Expect(k8s.Delete(ctx, last)).To(Succeed())
 		Eventually(func() (bool, error) { return d.inUse(ctx, m) }).Should(BeFalse())
-		stays("that none needs it any more is noticed, and begins its day")
+		stays("the sweep notices that the file is unused, and starts its day")
 		d.sweepAfter(ctx, d.UnusedAfter+time.Second)
 		d.removed(ctx, m)
 		Expect(hasFile(ctx, store.Key(m))).To(MatchError(store.ErrNotFound))
@@ -397,11 +397,11 @@ var _ = Describe("files without a Media", func() {
 			return err
 		}
 		Expect(d.sweep(ctx)).To(Succeed())
-		Expect(waits(byHand+uid)).To(Succeed(), "a person may resume it for a day")
+		Expect(waits(byHand+uid)).To(Succeed(), "a user may resume the upload for a day")
 		d.sweepAfter(ctx, orphanAfter+time.Minute)
 		Expect(waits(byHand + uid)).To(MatchError(store.ErrNotFound))
 		Expect(waits("elsewhere"+uid)).To(Succeed(), "another installation's")
-		Expect(waits(byHand+"/notes.txt")).To(Succeed(), "this is no file of Herald's")
+		Expect(waits(byHand+"/notes.txt")).To(Succeed(), "the file does not belong to Herald")
 	})
 
 	It("are deleted if they are old, have the form of Herald's keys, and are in served namespaces", func(ctx SpecContext) {
@@ -470,7 +470,7 @@ var _ = Describe("a Media's renditions and verified copy", func() {
 		rendition, copied := made(ctx, store.Key(m)), copied(ctx, m)
 		d.sweepAfter(ctx, orphanAfter+time.Minute)
 		Expect(hasFile(ctx, rendition)).To(Succeed(), "the sweep deletes renditions without Media only")
-		Expect(hasFile(ctx, copied)).To(Succeed(), "so it does with the copy")
+		Expect(hasFile(ctx, copied)).To(Succeed(), "the sweep deletes copies without Media only")
 		Expect(k8s.Delete(ctx, m)).To(Succeed())
 		d.removed(ctx, m)
 		Expect(hasFile(ctx, rendition)).To(MatchError(store.ErrNotFound))

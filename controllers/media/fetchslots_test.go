@@ -36,12 +36,12 @@ func TestFetchSlots(t *testing.T) {
 		"two wait":       {"two fetches are preempted", "aabbcd", 0, false, "b a"},
 		"three wait":     {"the third one waits for a fetch to end", "aabbcde", 0, false, "b a"},
 		"given up":       {"the waiting namespace gets the slot", "aabbcBc", 0, true, "b"},
-		"in order":       {"a namespace behind others in the queue does not get it", "abcdefAf", 0, false, ""},
+		"in order":       {"a namespace behind others in the queue does not get the slot", "abcdefAf", 0, false, ""},
 		"the first":      {"the namespace that has waited longest gets it", "abcdefAe", 0, true, ""},
 		"no second":      {"another namespace has no slot", "abcdeAb", 0, false, ""},
 		"again":          {"a namespace that had a slot is last in the queue", "abcdeAa", 0, false, ""},
 		"gone":           {"a namespace that stopped requesting loses its turn", "abcdeAb", waiterTTL + time.Second, true, ""},
-		"a second slot":  {"there is a slot for each waiting namespace", "abbBBcc", 0, true, ""},
+		"a second slot":  {"each waiting namespace has a slot", "abbBBcc", 0, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -228,7 +228,7 @@ var _ = Describe("A deleted Media with an Idempotency-Key", func() {
 		},
 		Entry("its key is an hour old", map[string]string{v1alpha1.RequestAnnotation: fingerprint}, time.Hour, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, true),
 		Entry("its key is older than a day", map[string]string{v1alpha1.RequestAnnotation: fingerprint}, 25*time.Hour, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, false),
-		Entry("it has no key", nil, time.Hour, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, false),
+		Entry("without a key", nil, time.Hour, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, false),
 		Entry("no team owns its namespace", map[string]string{v1alpha1.RequestAnnotation: fingerprint}, time.Hour, nil, false),
 	)
 })

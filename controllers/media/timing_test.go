@@ -56,7 +56,7 @@ func TestAwait(t *testing.T) {
 		"API, under a key":            {"the request may be repeated within a day", made(fromTheAPI, madeUnderKey), 24 * time.Hour, false, false},
 		"API, under a key, a day old": {"the key's grace period has ended", made(fromTheAPI, madeUnderKey), 25 * time.Hour, true, false},
 		"API, key and late address":   {"the later end counts", made(fromTheAPI, madeUnderKey, handedOut("2026-11-21T12:10:00Z")), 25*time.Hour + 9*time.Minute, false, false},
-		"new from kubectl":            {"it needs an upload URL", made(), 0, false, true},
+		"new from kubectl":            {"the file needs an upload URL", made(), 0, false, true},
 		"a fresh address":             {"the URL is valid for some time", made(offered(15 * time.Minute)), 0, false, false},
 		"five minutes left":           {"five minutes are enough to start an upload", made(offered(15 * time.Minute)), 10 * time.Minute, false, false},
 		"less left":                   {"a client may just be reading the URL", made(offered(15 * time.Minute)), 10*time.Minute + time.Second, false, true},
@@ -133,7 +133,7 @@ func TestRecheck(t *testing.T) {
 		"API, asked again": {"a second URL was issued after the file was verified", made(fromTheAPI, ready, handedOut("2026-11-20T12:35:00Z")), 20 * time.Minute, false, 16 * time.Minute},
 		"API, both ended":  {"both URLs have expired", made(fromTheAPI, ready, handedOut("2026-11-20T12:35:00Z")), 36 * time.Minute, true, 0},
 		"API, much later":  {"the second URL was issued after a day", made(fromTheAPI, ready, handedOut("2026-11-21T12:15:00Z")), 24*time.Hour + 16*time.Minute, true, 0},
-		"fetched":          {"there was no upload URL", made(ready, fromSource("https://a.example")), 16 * time.Minute, false, 0},
+		"fetched":          {"the file never had an upload URL", made(ready, fromSource("https://a.example")), 16 * time.Minute, false, 0},
 		"without a status": {"the time of its upload is unknown", made(), 16 * time.Minute, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,9 +165,9 @@ func TestDeletionTime(t *testing.T) {
 		"rejected":                       {"users can read the reason as long as other results", made(in(v1alpha1.MediaRejected)), ttl, ttl},
 		"rejected, results not retained": {"the minimum is a day", made(in(v1alpha1.MediaRejected)), 0, 24 * time.Hour},
 		"pending":                        {"an upload is expected", made(in(v1alpha1.MediaPending)), ttl, 0},
-		"used":                           {"a post refers to it", made(in(v1alpha1.MediaUploaded), used), ttl, 0},
+		"used":                           {"a post refers to the file", made(in(v1alpha1.MediaUploaded), used), ttl, 0},
 		"to be kept":                     {"the spec keeps it", made(in(v1alpha1.MediaUploaded), when(v1alpha1.KeepWhenUnused)), ttl, 0},
-		"from a source":                  {"a tool would only recreate it", made(in(v1alpha1.MediaUploaded), source), ttl, 0},
+		"from a source":                  {"a tool would recreate the file", made(in(v1alpha1.MediaUploaded), source), ttl, 0},
 		"from a source, to be deleted":   {"the spec deletes it", made(in(v1alpha1.MediaUploaded), source, when(v1alpha1.DeleteWhenUnused)), ttl, 24 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,8 +20,8 @@ func TestUntilCheck(t *testing.T) {
 		age, want     time.Duration
 	}{
 		"new":     {"the API creates the Secret after the Notifier", v1alpha1.ReasonSecretNotFound, time.Second, checkMissing},
-		"old":     {"a Secret that nobody creates costs few requests", v1alpha1.ReasonSecretNotFound, time.Hour, checkEvery},
-		"sending": {"nothing is awaited", v1alpha1.ReasonDelivering, time.Second, checkEvery},
+		"old":     {"a missing Secret costs few requests", v1alpha1.ReasonSecretNotFound, time.Hour, checkEvery},
+		"sending": {"no event is expected", v1alpha1.ReasonDelivering, time.Second, checkEvery},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &worker{

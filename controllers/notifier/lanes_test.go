@@ -27,14 +27,14 @@ func TestLanes(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := l.enter(ended, true); !errors.Is(err, context.Canceled) {
-		t.Errorf("one more slow call than there are places: %v", err)
+		t.Errorf("the lane has one more slow call than places: %v", err)
 	}
 	if _, err := l.enter(t.Context(), false); err != nil {
-		t.Errorf("slow calls use up the places of others: %v", err)
+		t.Errorf("slow calls take other receivers' places: %v", err)
 	}
 	leave()
 	if _, err := l.enter(t.Context(), true); err != nil {
-		t.Errorf("a place that is free again: %v", err)
+		t.Errorf("a released place is not free: %v", err)
 	}
 }
 
@@ -47,6 +47,6 @@ func TestLaneOfANewWorker(t *testing.T) {
 	}
 	n.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailing, Status: metav1.ConditionTrue, Message: failingMessage + "it took too long to answer"}}
 	if w := newWorker(r, nil, n); !w.isSlow || w.failing != "it took too long to answer" {
-		t.Errorf("its state is not continued: slow %v, %q", w.isSlow, w.failing)
+		t.Errorf("the state of the receiver is lost: slow %v, %q", w.isSlow, w.failing)
 	}
 }

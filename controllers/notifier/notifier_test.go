@@ -49,7 +49,7 @@ var _ = Describe("A Notifier", func() {
 		Expect(t.state(ctx, "all")()).To(Equal(delivering))
 	})
 
-	It("reports only the events that it names", func(ctx SpecContext) {
+	It("reports only the events that its spec names", func(ctx SpecContext) {
 		t, s := newTeam(ctx), newServer()
 		t.notifier(ctx, "failures", s, func(n *v1alpha1.NotifierSpec) { n.Events = []v1alpha1.NotifierEvent{v1alpha1.EventPostFailed} })
 		t.run(s)
@@ -58,7 +58,7 @@ var _ = Describe("A Notifier", func() {
 		t.receives(s).Should(Equal([]string{"post.failed bad"}))
 	})
 
-	It("does not wait for a receiver that hangs, except its own", func(ctx SpecContext) {
+	It("does not wait for another receiver that hangs", func(ctx SpecContext) {
 		t, slow, quick := newTeam(ctx), newServer(), newServer()
 		slow.answers(hangs)
 		t.notifier(ctx, "slow", slow)
@@ -70,7 +70,7 @@ var _ = Describe("A Notifier", func() {
 		t.eventually(t.state(ctx, "slow"), time.Second).Should(Equal("True Delivering pending=2" + failing + "it took too long to answer"))
 	})
 
-	It("tries a receiver that fails for an hour with pauses, and then sends in order", func(ctx SpecContext) {
+	It("retries a receiver that fails for an hour with pauses, and then sends in order", func(ctx SpecContext) {
 		t, s := newTeam(ctx), newServer()
 		s.answers(status(http.StatusInternalServerError))
 		t.notifier(ctx, "hour", s)
@@ -83,8 +83,8 @@ var _ = Describe("A Notifier", func() {
 		t.finish(ctx, p, v1alpha1.PhasePosted)
 		t.eventually(func() any { return t.clock.Since(begun) }, time.Minute).Should(BeNumerically(">", time.Hour))
 		attempts := len(s.requests())
-		Expect(attempts).To(BeNumerically("<", 20), "it is not called in vain all the time")
-		Expect(s.received()).To(HaveEach("post.needs_attention first"), "what follows about a post waits")
+		Expect(attempts).To(BeNumerically("<", 20), "the receiver is not called all the time")
+		Expect(s.received()).To(HaveEach("post.needs_attention first"), "later events of the post wait")
 
 		s.answers(nil)
 		t.eventually(func() any { return s.received()[attempts:] }, time.Minute).Should(HaveLen(2))
@@ -103,12 +103,12 @@ var _ = Describe("A Notifier", func() {
 		stop()
 		t.run(s)
 		t.eventually(func() any { return t.clock.Since(t.stored(ctx, "gone").CreationTimestamp.Time) }, 10*time.Minute).Should(BeNumerically(">", 3*time.Hour))
-		Expect(s.received()).To(HaveLen(1), "a new manager calls it no more than the previous one")
+		Expect(s.received()).To(HaveLen(1), "a new manager does not call it more often than the previous one")
 		t.edit(ctx, "gone", func(n *v1alpha1.Notifier) { n.Spec.URL = s.URL + "/again" })
 		t.receives(s).Should(Equal([]string{"post.posted one", "post.posted one"}))
 	})
 
-	It("repeats a notification whose answer was lost, with the same id", func(ctx SpecContext) {
+	It("repeats a notification whose response was lost, with the same id", func(ctx SpecContext) {
 		t, s := newTeam(ctx), newServer()
 		s.answers(func(w http.ResponseWriter, r *http.Request) {
 			s.answers(nil)
@@ -212,7 +212,7 @@ var _ = Describe("A Notifier", func() {
 })
 
 var _ = Describe("A restart of the manager", func() {
-	It("loses nothing that happened while it was down", func(ctx SpecContext) {
+	It("loses no event of its downtime", func(ctx SpecContext) {
 		t, s := newTeam(ctx), newServer()
 		t.notifier(ctx, "n", s)
 		stop := t.run(s)
@@ -226,7 +226,7 @@ var _ = Describe("A restart of the manager", func() {
 		t.receives(s).Should(ConsistOf("post.posted before", "post.failed meanwhile", "post.needs_attention lost"))
 	})
 
-	It("repeats what was sent and not recorded, with the same id", func(ctx SpecContext) {
+	It("repeats a sent but unrecorded notification, with the same id", func(ctx SpecContext) {
 		t, s := newTeam(ctx), newServer()
 		t.notifier(ctx, "n", s)
 		t.client = interceptor.NewClient(k8s, interceptor.Funcs{
@@ -244,7 +244,7 @@ var _ = Describe("A restart of the manager", func() {
 		Expect(s.requests()[0].ID).To(Equal(s.requests()[1].ID))
 	})
 
-	It("reports a post that was deleted before the receiver answered", func(ctx SpecContext) {
+	It("reports a post that was deleted before the receiver responded", func(ctx SpecContext) {
 		t, s := newTeam(ctx), newServer()
 		s.answers(status(http.StatusBadGateway))
 		t.notifier(ctx, "n", s)
@@ -263,7 +263,7 @@ var _ = Describe("A restart of the manager", func() {
 		Expect(last.body.Data.ID).To(Equal("one"))
 	})
 
-	It("writes the status rarely, however many posts there are", func(ctx SpecContext) {
+	It("writes the status rarely, even for many posts", func(ctx SpecContext) {
 		t, s := newTeam(ctx), newServer()
 		t.notifier(ctx, "n", s)
 		writes := 0

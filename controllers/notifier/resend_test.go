@@ -30,8 +30,8 @@ func TestResendRequests(t *testing.T) {
 		"two":     {"the second request does not replace the first", []string{"msg_a", "msg_b"}, 2, "msg_b"},
 		"same":    {"an annotation that stays is one request", []string{"msg_a", "msg_a"}, 1, "msg_a"},
 		"again":   {"other text after the id is another request for the same notification", []string{"msg_a", "msg_a 2"}, 1, "msg_a 2"},
-		"unknown": {"an unknown id is handled, so that it is not asked for forever", []string{"msg_c"}, 0, "msg_c"},
-		"none":    {"a removed annotation requests nothing", []string{""}, 0, ""},
+		"unknown": {"an unknown id is handled, and not requested forever", []string{"msg_c"}, 0, "msg_c"},
+		"none":    {"a removed annotation is not a request", []string{""}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := &v1alpha1.Notifier{Status: v1alpha1.NotifierStatus{Deliveries: []v1alpha1.NotifierDelivery{delivered("msg_a"), delivered("msg_b")}}}

@@ -139,7 +139,7 @@ var _ = Describe("A prepared checkpoint", func() {
 		runManager()
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(arrivedAtX(ctx, "upload")).To(Equal(before["upload"]), "the file is not uploaded again")
-		Expect(arrivedAtX(ctx, "status")).To(Equal(before["status"]), "and its state is not requested")
+		Expect(arrivedAtX(ctx, "status")).To(Equal(before["status"]), "the upload's state is not requested")
 		// Calls are counted for the platform, where other specs' posts may be published at any time; those have no files.
 		posts := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 		Expect(posts).To(HaveLen(1))

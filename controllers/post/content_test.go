@@ -97,7 +97,7 @@ var _ = Describe("A post with media or cards", Ordered, func() {
 		Eventually(accepted).Should(Equal("False " + v1alpha1.ReasonMediaNotFound))
 
 		media := t.picture(ctx, "picture")
-		Eventually(accepted).Should(Equal("False "+v1alpha1.ReasonMediaNotReady), "it is not uploaded yet")
+		Eventually(accepted).Should(Equal("False "+v1alpha1.ReasonMediaNotReady), "the file is not uploaded yet")
 		media.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 10, ETag: "e"}
 		Expect(k8s.Status().Update(ctx, media)).To(Succeed())
 		Eventually(accepted).Should(Equal("True " + v1alpha1.ReasonAccepted))

@@ -28,7 +28,7 @@ func TestCrowds(t *testing.T) {
 		"too few posts are claimed when they are due":                  {early: size - 1, at: 50 * time.Second},
 		"posts of different times do not form a crowd":                 {early: size - 1, others: size, at: 50 * time.Second},
 		"a crowd is not claimed more than 15 s before its time":        {early: size, at: 45*time.Second - 1},
-		"then each of its posts is requeued once":                      {early: size, at: 45 * time.Second, first: size, crowded: true},
+		"each of its posts is requeued once":                           {early: size, at: 45 * time.Second, first: size, crowded: true},
 		"a post that is created later is requeued as well":             {early: size, late: 1, at: 50 * time.Second, first: size, second: 1, crowded: true},
 		"posts that only then become a crowd are requeued immediately": {early: size - 1, late: 1, at: 50 * time.Second, second: size, crowded: true},
 		"a large crowd is not claimed earlier than it needs":           {early: 2000, at: 40*time.Second - 1},

@@ -227,14 +227,14 @@ var _ = Describe("An applied post without any sent target", func() {
 		p := acme.apply(ctx, "ended", "hello", change)
 		Eventually(phase(ctx, p)).Should(Equal(phaseThen))
 		Expect(read(ctx, p).Status.Finished).To(BeTrue())
-		Expect(loose.all()).To(BeEmpty(), "it could vanish the moment it is finished")
+		Expect(loose.all()).To(BeEmpty(), "the post might disappear as soon as it is finished")
 		remove(ctx, p)
-		Expect(k.of(ctx, acme.namespace, p.Name)).NotTo(BeNil(), "it is read by its id")
-		Expect(lists.has(p.Name)).To(BeTrue(), "it is found in the lists")
+		Expect(k.of(ctx, acme.namespace, p.Name)).NotTo(BeNil(), "the record is read by its id")
+		Expect(lists.has(p.Name)).To(BeTrue(), "the record is in the lists")
 		Expect(publishesBy(acme.account)).To(BeZero())
 	},
 		Entry("its starting deadline passed", v1alpha1.PhaseFailed, at(-2*time.Hour)),
-		Entry("it was cancelled", v1alpha1.PhaseCancelled, func(p *v1alpha1.Post) { p.Spec.Draft, p.Spec.Cancelled = true, true }),
+		Entry("the post was cancelled", v1alpha1.PhaseCancelled, func(p *v1alpha1.Post) { p.Spec.Draft, p.Spec.Cancelled = true, true }),
 	)
 
 	It("is deleted immediately without a bucket or a Team", func(ctx SpecContext) {
@@ -298,7 +298,7 @@ var _ = Describe("A post that finishes while its Team is being deleted", func() 
 		})
 		p := posted(ctx, acme.apply(ctx, "launch", "hello"))
 		if deletedAt != post.PointAfterRecord {
-			Eventually(kept).Should(Receive(MatchError(ContainSubstring("still being written"))), "who clears the archive waits for the write")
+			Eventually(kept).Should(Receive(MatchError(ContainSubstring("still being written"))), "the cleanup of the archive waits for the write")
 		}
 		left := func() *record.Record { return k.of(ctx, acme.namespace, "launch") }
 		Eventually(left).Should(BeNil())

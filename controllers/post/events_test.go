@@ -70,11 +70,11 @@ func TestEventsOfTeams(t *testing.T) {
 			warn(r, "noisy", 1000)
 			warn(r, "quiet", 1)
 		}, map[string]int{"warning of noisy": warningsBurst, "warning of quiet": 1}, time.Hour, map[string]int{"warning of noisy": warningsBurst, "warning of quiet": 1}},
-		"the final events of one team": {"none is dropped, and another team's are interleaved", func(r *recorder) {
+		"the final events of one team": {"no event is dropped, and another team's events are interleaved", func(r *recorder) {
 			last(r, "noisy", 200)
 			last(r, "quiet", 1)
 		}, map[string]int{"last of noisy": finalBurst, "last of quiet": 1}, 100 * time.Second / finalPerSecond, map[string]int{"last of noisy": 200, "last of quiet": 1}},
-		"the final events of many teams": {"they share a total rate limit", func(r *recorder) {
+		"the final events of many teams": {"all teams share a rate limit", func(r *recorder) {
 			for n := range allFinalBurst + 200 {
 				last(r, fmt.Sprint(n%100), 1)
 			}
@@ -138,14 +138,14 @@ func TestSubjects(t *testing.T) {
 		"a target":                       {"its connection is related", targetSubject(post, 0, conn), about("spec.targets[0]"), to("Connection", "x", "c")},
 		"another one of that connection": {"its field differs", targetSubject(post, 1, conn), about("spec.targets[1]"), to("Connection", "x", "c")},
 		"a connection that is gone":      {"its name is known", targetSubject(post, 1, nil), about("spec.targets[1]"), to("Connection", "x", "")},
-		"a target that an edit took out": {"its account is unknown", targetSubject(post, 2, nil), about("spec.targets[2]"), nil},
+		"a target that an edit removed":  {"its account is unknown", targetSubject(post, 2, nil), about("spec.targets[2]"), nil},
 		"a file":                         {"a target may have many files", mediaSubject(post, 0, "film", nil), about("spec.targets[0]"), to("Media", "film", "")},
-		"a target, as its namespace goes": {
+		"a target whose namespace is being deleted": {
 			"the namespace does not accept events", deletedSubject(targetSubject(post, 1, conn), post, true),
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, about("spec.targets[1]"),
 		},
-		"a post, as its namespace goes": {"its namespace rejects events", deletedSubject(postSubject(post), post, true), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, about("")},
-		"a post that goes alone":        {"its namespace accepts events", deletedSubject(postSubject(post), post, false), post, nil},
+		"a post whose namespace is being deleted": {"its namespace rejects events", deletedSubject(postSubject(post), post, true), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, about("")},
+		"a single deleted post":                   {"its namespace accepts events", deletedSubject(postSubject(post), post, false), post, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := fmt.Sprint(tc.got.about, tc.got.related); got != fmt.Sprint(tc.about, tc.related) {

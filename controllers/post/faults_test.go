@@ -153,9 +153,9 @@ var _ = Describe("Kubernetes faults", func() {
 			Expect(publishesBy(t.account)).To(Equal(3), "the lost claim was not published")
 		},
 		Entry("the record of the first card, with the claim of the second, is lost", int32(2), false),
-		Entry("it is stored, and its response is lost", int32(2), true),
+		Entry("the write is stored, and its response is lost", int32(2), true),
 		Entry("the record of the second card, with the claim of the third, is lost", int32(3), false),
-		Entry("it is stored, and its response is lost", int32(3), true),
+		Entry("the write is stored, and its response is lost", int32(3), true),
 		Entry("the record of the last card is stored, and its response is lost", int32(4), true),
 	)
 

@@ -97,7 +97,7 @@ func BenchmarkIdle(b *testing.B) {
 	}
 	pass() // it is accepted
 	if !meta.IsStatusConditionTrue(h.post.Status.Conditions, v1alpha1.ConditionAccepted) {
-		b.Fatalf("it is not accepted: %+v", h.post.Status.Conditions)
+		b.Fatalf("the post is not accepted: %+v", h.post.Status.Conditions)
 	}
 	again := pass()
 	passes := 0

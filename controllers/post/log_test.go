@@ -65,20 +65,20 @@ func TestLogTargets(t *testing.T) {
 		before, after v1alpha1.PostStatus
 		want          []logtest.Line
 	}{
-		"goes on": {"nothing blocks it", 0, v1alpha1.PostStatus{}, entry("", ""), nil},
+		"continued": {"the target is not blocked", 0, v1alpha1.PostStatus{}, entry("", ""), nil},
 		"waits": {"operators search for the reason and the duration", 0, v1alpha1.PostStatus{}, entry(v1alpha1.ReasonRateLimited, "busy", func(target *v1alpha1.TargetStatus) {
 			target.NextTryAt, target.TryUntil = v1alpha1.NewTimePtr(now.Add(5*time.Minute)), v1alpha1.NewTimePtr(now.Add(time.Hour))
 		}), []logtest.Line{{"msg": logWaits, "reason": "RateLimited", "problem": "busy", "triedAgainIn": "5m0s", "givenUpIn": "1h0m0s"}}},
-		"waits on":            {"it was logged before", 0, entry(v1alpha1.ReasonRateLimited, "busy"), entry(v1alpha1.ReasonRateLimited, "busy, tried twice"), nil},
+		"waits on":            {"the reason was logged before", 0, entry(v1alpha1.ReasonRateLimited, "busy"), entry(v1alpha1.ReasonRateLimited, "busy, tried twice"), nil},
 		"waits for another":   {"the reason is new", -5 * time.Minute, entry(v1alpha1.ReasonRateLimited, "busy"), entry(v1alpha1.ReasonMediaNotReady, "no file"), []logtest.Line{{"msg": logWaits, "reason": "MediaNotReady", "problem": "no file", "late": "5m0s"}}},
 		"no longer waits":     {"the line about its outcome follows", 0, entry(v1alpha1.ReasonRateLimited, "busy"), entry("", ""), nil},
-		"breaks a rule":       {"it continues when the post is corrected", time.Hour, v1alpha1.PostStatus{}, entry(v1alpha1.ReasonInvalid, "too long"), []logtest.Line{{"msg": logMend, "reason": "Invalid", "problem": "too long"}}},
-		"is refused":          {"it is not retried", 0, entry("", ""), entry(v1alpha1.ReasonRefused, "spam", failed), []logtest.Line{{"msg": logRefused, "reason": "Refused", "problem": "spam"}}},
+		"breaks a rule":       {"the post continues when it is corrected", time.Hour, v1alpha1.PostStatus{}, entry(v1alpha1.ReasonInvalid, "too long"), []logtest.Line{{"msg": logMend, "reason": "Invalid", "problem": "too long"}}},
+		"is refused":          {"the target is not retried", 0, entry("", ""), entry(v1alpha1.ReasonRefused, "spam", failed), []logtest.Line{{"msg": logRefused, "reason": "Refused", "problem": "spam"}}},
 		"missed its deadline": {"its deadline has passed", -time.Hour, entry(v1alpha1.ReasonRateLimited, "busy"), entry(v1alpha1.ReasonMissedSchedule, "busy", failed), []logtest.Line{{"msg": logGivenUp, "reason": "MissedSchedule", "problem": "busy", "late": "1h0m0s"}}},
 		"is cancelled":        {"the platform did not refuse it", 0, entry("", ""), entry(v1alpha1.ReasonCancelled, "cancelled", failed), []logtest.Line{{"msg": logCancelled, "reason": "Cancelled", "problem": "cancelled"}}},
 		"is beyond the plan":  {"the platform did not refuse it", 0, entry("", ""), entry(v1alpha1.ReasonPlanLimit, "30 a month", failed), []logtest.Line{{"msg": logFailed, "reason": "PlanLimit", "problem": "30 a month"}}},
-		"was refused":         {"it was logged before", 0, entry(v1alpha1.ReasonRefused, "spam", failed), entry(v1alpha1.ReasonRefused, "spam", failed), nil},
-		"may be out":          {"a user has to decide", 0, entry("", ""), entry(v1alpha1.ReasonOutcomeUnknown, "no answer", func(target *v1alpha1.TargetStatus) { target.State = v1alpha1.TargetUndecided }), []logtest.Line{{"msg": logUnknown, "reason": "OutcomeUnknown", "problem": "no answer"}}},
+		"was refused":         {"the refusal was logged before", 0, entry(v1alpha1.ReasonRefused, "spam", failed), entry(v1alpha1.ReasonRefused, "spam", failed), nil},
+		"may be published":    {"a user has to decide", 0, entry("", ""), entry(v1alpha1.ReasonOutcomeUnknown, "no answer", func(target *v1alpha1.TargetStatus) { target.State = v1alpha1.TargetUndecided }), []logtest.Line{{"msg": logUnknown, "reason": "OutcomeUnknown", "problem": "no answer"}}},
 		"is out":              {"the platform's response has its own line", 0, entry("", ""), entry("", "", func(target *v1alpha1.TargetStatus) { target.State = v1alpha1.TargetPosted }), nil},
 	} {
 		post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}, Status: tc.after}
@@ -107,12 +107,12 @@ func TestLogResult(t *testing.T) {
 		result platforms.Result
 		want   []logtest.Line
 	}{
-		"in time":                         {"nothing delayed it", time.Second, nil, posted, []logtest.Line{{"msg": logPublished, "attempt": "a1", "externalID": "p1"}}},
+		"in time":                         {"the post was not delayed", time.Second, nil, posted, []logtest.Line{{"msg": logPublished, "attempt": "a1", "externalID": "p1"}}},
 		"behind a limit":                  {"the line gives the reason for the delay", 30 * time.Minute, waited(v1alpha1.ReasonRateLimited), posted, []logtest.Line{{"msg": logLate, "attempt": "a1", "externalID": "p1", "late": "30m0s", "reason": "RateLimited"}}},
-		"an immediate one behind a limit": {"it was due at its creation", -time.Minute, waited(v1alpha1.ReasonRateLimited), posted, []logtest.Line{{"msg": logLate, "attempt": "a1", "externalID": "p1", "late": "1m0s", "reason": "RateLimited"}}},
+		"an immediate one behind a limit": {"the post was due at its creation", -time.Minute, waited(v1alpha1.ReasonRateLimited), posted, []logtest.Line{{"msg": logLate, "attempt": "a1", "externalID": "p1", "late": "1m0s", "reason": "RateLimited"}}},
 		"after others":                    {"only its turn delayed it", time.Minute, &v1alpha1.TargetStatus{}, posted, []logtest.Line{{"msg": logLate, "attempt": "a1", "externalID": "p1", "late": "1m0s", "reason": "Turn"}}},
-		"behind its upload":               {"the post was due when its files were uploaded", -time.Minute, waited(v1alpha1.ReasonPreparing), posted, []logtest.Line{{"msg": logPublished, "attempt": "a1", "externalID": "p1"}}},
-		"a later card":                    {"it follows the first", time.Hour, &v1alpha1.TargetStatus{Cards: make([]v1alpha1.CardStatus, 2)}, posted, []logtest.Line{{"msg": logPublished, "attempt": "a1", "externalID": "p1"}}},
+		"after its upload":                {"the post was due when its files were uploaded", -time.Minute, waited(v1alpha1.ReasonPreparing), posted, []logtest.Line{{"msg": logPublished, "attempt": "a1", "externalID": "p1"}}},
+		"a later card":                    {"the card follows the first", time.Hour, &v1alpha1.TargetStatus{Cards: make([]v1alpha1.CardStatus, 2)}, posted, []logtest.Line{{"msg": logPublished, "attempt": "a1", "externalID": "p1"}}},
 		"worked on":                       {"the platform is processing it", time.Hour, nil, platforms.Result{Outcome: platforms.Accepted, OperationID: "o1"}, []logtest.Line{{"msg": logAccepted, "attempt": "a1", "operationID": "o1"}}},
 		"refused":                         {"the target's reason has its own line", 0, nil, platforms.Result{Outcome: platforms.Refused, Err: &platforms.Error{Problem: "spam"}}, nil},
 		"unknown":                         {"a lookup follows", 0, nil, platforms.Result{Outcome: platforms.Unknown, Err: &platforms.Error{Problem: "no answer"}}, []logtest.Line{{"msg": "the outcome of a call is unknown; looking it up", "attempt": "a1", "problem": "no answer"}}},

@@ -96,7 +96,7 @@ var _ = Describe("A team isolated from another", func() {
 	})
 
 	It("never publishes to an unverified account", func(ctx SpecContext) {
-		By("a connection that names another account's token, while the platform does not identify it")
+		By("a connection that names the account of another token, while the platform does not identify it")
 		Expect(k8s.Create(ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: "new", Namespace: victim.namespace},
 			StringData: map[string]string{v1alpha1.CredentialsAccessToken: victim.account.AccessToken},

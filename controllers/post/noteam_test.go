@@ -47,7 +47,7 @@ var _ = Describe("A post in a namespace that no Team owns", func() {
 			Eventually(func() string { return readyReason(ctx, p) }).Should(Equal(v1alpha1.ReasonNoTeam))
 		}
 		Expect(read(ctx, draft).Status.Phase).To(Equal(v1alpha1.PhaseDraft))
-		Eventually(phase(ctx, later)).Should(Equal(v1alpha1.PhaseProcessing), "it is due")
+		Eventually(phase(ctx, later)).Should(Equal(v1alpha1.PhaseProcessing), "the post is due")
 		Expect(publishesBy(t.account)).To(BeZero())
 		Expect(passes.Longest()).To(And(BeNumerically(">", 0), BeNumerically("<=", pacing.PostTimeout)), "a pass has an end")
 
@@ -157,8 +157,8 @@ var _ = Describe("A post works with every name that Kubernetes allows", func() {
 			remove(ctx, p)
 			Expect(k.of(ctx, acme.namespace, name)).NotTo(BeNil())
 			posted(ctx, acme.apply(ctx, name, text, through))
-			Expect(publishesBy(acme.account)).To(Equal(i+1), "it is not published again")
-			Eventually(warned(ctx, acme.namespace, name, v1alpha1.ReasonAlreadyPublished)).ShouldNot(BeEmpty(), "events are about it")
+			Expect(publishesBy(acme.account)).To(Equal(i+1), "the post is not published again")
+			Eventually(warned(ctx, acme.namespace, name, v1alpha1.ReasonAlreadyPublished)).ShouldNot(BeEmpty(), "events refer to the post")
 		}
 	})
 

@@ -103,7 +103,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 	BeforeAll(func() { m = startDisturbed(interceptWrites(&writes), withThreads) })
 	AfterAll(func() { m.stop() })
 
-	It("needs as many writes as one that publishes in one step", func(ctx SpecContext) {
+	It("needs as many writes as a single-step publication", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 300*time.Millisecond)
 		writes.of(t.namespace)

@@ -303,7 +303,7 @@ var _ = Describe("A post's record outlives it", func() {
 		Eventually(awaitsResolution(ctx, doubt)).Should(BeTrue())
 		Expect(acme.published(ctx)).NotTo(ContainElement("was it?"))
 
-		By("the user answers that it was not sent")
+		By("the user declares it not sent")
 		Expect(k8s.Patch(ctx, doubt, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"social.herald.dev/settle":"0=not-sent"}}}`)))).To(Succeed())
 		Eventually(phase(ctx, doubt)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(acme.published(ctx)).To(ContainElement("was it?"))
@@ -422,7 +422,7 @@ var _ = Describe("A post's record outlives it", func() {
 			Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
 			k.ahead.Store(int64(age))
 			remove(ctx, p)
-			Expect(k.of(ctx, acme.namespace, p.Name)).To(BeNil(), "there was no call to adopt")
+			Expect(k.of(ctx, acme.namespace, p.Name)).To(BeNil(), "the manager had no call to adopt")
 			request, err := k.Request(ctx, archive.Team{Namespace: acme.namespace, Name: "of-" + acme.namespace}, p.Name)
 			if !kept {
 				Expect(err).To(MatchError(archive.ErrNotFound))

@@ -125,11 +125,11 @@ var _ = Describe("A post that is restored with its status", func() {
 		},
 		Entry("backed up before its claim, applied", post.PointBeforeClaim, applied, same),
 		Entry("backed up between its claim and its call, applied", post.PointAfterClaim, applied, same),
-		Entry("backed up between its call and the record of it, applied", post.PointAfterAnswer, applied, same),
+		Entry("backed up between its call and the call's record, applied", post.PointAfterAnswer, applied, same),
 		Entry("backed up when it was finished, applied", finished, applied, same),
 		Entry("backed up before its claim, created through the API", post.PointBeforeClaim, throughAPI, old),
 		Entry("backed up between its claim and its call, created through the API", post.PointAfterClaim, throughAPI, old),
-		Entry("backed up between its call and the record of it, created through the API", post.PointAfterAnswer, throughAPI, old),
+		Entry("backed up between its call and the call's record, created through the API", post.PointAfterAnswer, throughAPI, old),
 		Entry("backed up when it was finished, created through the API", finished, throughAPI, old),
 		Entry("deleted and restored within a minute, created through the API", post.PointBeforeClaim, throughAPI, young),
 		Entry("restored with its claim within a minute, created through the API", post.PointAfterClaim, throughAPI, young),
@@ -141,7 +141,7 @@ var _ = Describe("A post that is restored with its status", func() {
 		p := acme.apply(ctx, "launch", "hello", applied)
 		Eventually(phase(ctx, p), time.Minute).Should(Equal(v1alpha1.PhasePosted))
 		last, backup := read(ctx, p), c.picture()
-		Expect(backup.Status.Targets[0].ExternalID).To(BeEmpty(), "it was refused at first")
+		Expect(backup.Status.Targets[0].ExternalID).To(BeEmpty(), "the platform refused the post at first")
 		had := publishesBy(acme.account)
 		remove(ctx, p)
 		m.stop()
@@ -235,7 +235,7 @@ var _ = Describe("A cancelled post that a tool applies again", func() {
 		GinkgoHelper()
 		Eventually(func(g Gomega) {
 			now := read(ctx, p)
-			g.Expect(now.Status.ObservedGeneration).To(Equal(now.Generation), "tools wait for it")
+			g.Expect(now.Status.ObservedGeneration).To(Equal(now.Generation), "tools wait for this status")
 			g.Expect(now.Status.Phase).To(Equal(v1alpha1.PhaseCancelled))
 			ready := meta.FindStatusCondition(now.Status.Conditions, v1alpha1.ConditionReady)
 			g.Expect(ready.Reason).To(Equal(v1alpha1.ReasonCancelled))
@@ -304,14 +304,14 @@ var _ = Describe("A post of a restored cluster", func() {
 		Eventually(func() []string { return read(ctx, p).Finalizers }).Should(ContainElement(v1alpha1.DeliveryFinalizer))
 
 		remove(ctx, p)
-		Expect(k.of(ctx, t.namespace, p.Name)).To(HaveField("Targets", HaveLen(1)), "it may be out")
+		Expect(k.of(ctx, t.namespace, p.Name)).To(HaveField("Targets", HaveLen(1)), "the post may be published")
 		Eventually(time.Now).Should(BeTemporally(">", noticed.Add(time.Second)), "later posts are not from the restored state")
 		next := t.apply(ctx, p.Name, p.Spec.Targets[0].Caption)
 		Eventually(func() string { return readyReason(ctx, next) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
 		Expect(publishesBy(t.account)).To(BeZero())
 	},
 		Entry("one created through the API", func(ctx SpecContext, t team) *v1alpha1.Post { return t.post(ctx, "through the API") }),
-		Entry("one that was applied", func(ctx SpecContext, t team) *v1alpha1.Post { return t.apply(ctx, "launch", "applied") }),
+		Entry("an applied target", func(ctx SpecContext, t team) *v1alpha1.Post { return t.apply(ctx, "launch", "applied") }),
 	)
 
 	DescribeTable("keeps its undecided targets", func(ctx SpecContext, edit func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget) {
@@ -337,11 +337,11 @@ var _ = Describe("A post of a restored cluster", func() {
 			}
 			Eventually(func() int64 { return read(ctx, p).Status.ObservedGeneration }).Should(Equal(now.Generation), "the new generation was processed")
 		}
-		Expect(read(ctx, p).Status.Targets).To(HaveEach(SatisfyAll(HaveField("Attempt", BeNil()), HaveField("State", v1alpha1.TargetUndecided))), "they may be out")
+		Expect(read(ctx, p).Status.Targets).To(HaveEach(SatisfyAll(HaveField("Attempt", BeNil()), HaveField("State", v1alpha1.TargetUndecided))), "the posts may be published")
 		Expect(publishesBy(t.account) + publishesBy(second)).To(BeZero())
 	},
-		Entry("one that an edit removes and another edit adds again", func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget { return targets[:1] }),
-		Entry("one that is added again behind another", func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget { return targets[1:] }),
+		Entry("a target that an edit removes and another edit adds again", func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget { return targets[:1] }),
+		Entry("a target that is added again at another position", func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget { return targets[1:] }),
 		Entry("with another text", func(targets []v1alpha1.PostTarget) []v1alpha1.PostTarget {
 			targets[1].Caption = "mended"
 			return targets
@@ -364,7 +364,7 @@ var _ = Describe("A post of a restored cluster", func() {
 		Expect(readyReason(ctx, p)).To(Equal(reason))
 		Expect(publishesBy(t.account)).To(BeZero())
 	},
-		Entry("one that was published", func(ctx SpecContext, t team, k *keeping, p *v1alpha1.Post) {
+		Entry("a published target", func(ctx SpecContext, t team, k *keeping, p *v1alpha1.Post) {
 			was := p.DeepCopy()
 			was.Status.Targets = []v1alpha1.TargetStatus{{
 				State: v1alpha1.TargetPosted, Platform: v1alpha1.PlatformX, ExternalID: "7",

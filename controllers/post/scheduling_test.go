@@ -272,7 +272,7 @@ var _ = Describe("The order of posts", func() {
 		limit(v1alpha1.NewTimePtr(time.Now().Add(2 * time.Hour)))
 		limit(nil)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Expect(writes.n.Load()).To(BeEquivalentTo(3), "that it waits, the claim, the record")
+		Expect(writes.n.Load()).To(BeEquivalentTo(3), "the wait, the claim, the record")
 	})
 
 	It("queries the remaining quota when the estimate is low", func(ctx SpecContext) {

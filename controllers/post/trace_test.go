@@ -131,7 +131,7 @@ var _ = Describe("Traces", Ordered, func() {
 		Expect(log.String()).NotTo(Or(ContainSubstring("a caption of ours"), ContainSubstring(t.account.AccessToken)))
 	})
 
-	It("start anew for a scheduled post, with a link to its request", func(ctx SpecContext) {
+	It("start a new trace for a scheduled post, with a link to its request", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "later", at(1500*time.Millisecond), withTraceparent(traceparent))
 		Eventually(deliveries(p)).Should(HaveLen(1))
@@ -142,7 +142,7 @@ var _ = Describe("Traces", Ordered, func() {
 		Expect(pass.Links()[0].SpanContext.TraceID().String()).To(Equal(requestTrace))
 	})
 
-	DescribeTable("start anew if the annotation does not contain a request", func(ctx SpecContext, annotation string) {
+	DescribeTable("start a new trace if the annotation does not contain a request", func(ctx SpecContext, annotation string) {
 		t := newTeam(ctx)
 		p := t.post(ctx, "by kubectl", withTraceparent(annotation))
 		Eventually(deliveries(p)).Should(HaveLen(1))

@@ -96,7 +96,7 @@ var _ = Describe("An unknown outcome", Ordered, func() {
 		Expect(target.Reason).To(Equal(v1alpha1.ReasonRateLimited), "the platform's reason is preserved")
 		Expect(target.Message).To(ContainSubstring("this account has reached X's rate limit"))
 		Expect(target.Message).To(ContainSubstring("post again"))
-		Expect(target.Message).NotTo(ContainSubstring("Herald tries again"), "there is no further attempt")
+		Expect(target.Message).NotTo(ContainSubstring("Herald tries again"), "no further attempt")
 		Expect(t.published(ctx)).To(BeEmpty())
 	})
 
@@ -116,9 +116,9 @@ var _ = Describe("An unknown outcome", Ordered, func() {
 		target := read(ctx, p).Status.Targets[0]
 		Expect(target.Reason).To(Equal(v1alpha1.ReasonOutcomeUnknown))
 		Expect(target.Message).To(And(ContainSubstring("it is unknown whether"), ContainSubstring("this account has reached X's rate limit")), "the message contains both")
-		Expect(target.Message).NotTo(ContainSubstring("post again"), "that might publish it twice")
+		Expect(target.Message).NotTo(ContainSubstring("post again"), "another call might publish the post twice")
 		Expect(question(ctx, p)()).To(ContainSubstring("sent after "+since.String()), "the first call is unknown")
-		Expect(read(ctx, p).Status.Finished).To(BeFalse(), "it waits for a user")
+		Expect(read(ctx, p).Status.Finished).To(BeFalse(), "the post waits for a user")
 		settle(ctx, p, "0=not-sent")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(t.published(ctx)).To(Equal([]string{"in doubt and too late"}))
@@ -290,7 +290,7 @@ var _ = Describe("The candidates for an undecided target", Ordered, func() {
 		Expect(target.PostedAt.Time).To(BeTemporally("==", own.PostedAt.Time))
 		Expect(target.Unconfirmed).To(BeFalse(), "X confirms the author")
 		Expect(target.Candidates).To(BeEmpty())
-		Expect(publishesBy(t.account)).To(Equal(3), "the one by hand among them")
+		Expect(publishesBy(t.account)).To(Equal(3), "the user's own post is among them")
 	})
 
 	It("are listed again on request", func(ctx SpecContext) {

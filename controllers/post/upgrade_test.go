@@ -170,7 +170,7 @@ var _ = Describe("A large post, whose texts the cache omits", func() {
 		p := posted(ctx, t.post(ctx, "large", change, at(3*time.Second)))
 		Expect(texts(ctx, p)).To(Equal(says))
 		Expect(t.published(ctx)).To(Equal(says[:1]))
-		Expect(live.posts.Load()).To(BeNumerically(">", 0), "it was read from the API server")
+		Expect(live.posts.Load()).To(BeNumerically(">", 0), "the text was read from the API server")
 		for i := range read(ctx, p).Status.Targets {
 			Expect(read(ctx, p).Status.Targets[i].ExternalID).NotTo(BeEmpty())
 		}

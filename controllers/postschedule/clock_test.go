@@ -64,7 +64,7 @@ var _ = Describe("The clock", func() {
 		Expect(s.Status.Posts).To(BeEquivalentTo(len(want)))
 	},
 		Entry("in spring, when 02:30 is skipped", true, []string{"Sat 02:30 +01:00", "Sun 03:30 +02:00", "Mon 02:30 +02:00"}),
-		Entry("in autumn, when 02:30 comes twice", false, []string{"Sat 02:30 +02:00", "Sun 02:30 +02:00", "Mon 02:30 +01:00"}),
+		Entry("in autumn, when 02:30 occurs twice", false, []string{"Sat 02:30 +02:00", "Sun 02:30 +02:00", "Mon 02:30 +01:00"}),
 	)
 
 	It("jumps ahead and back, and no post is created twice", func(ctx SpecContext) {

@@ -95,7 +95,7 @@ var _ = Describe("A finished post", func() {
 		d.post(ctx, "since", 5*time.Minute)
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(d.stored(ctx)).To(ConsistOf("lost", "since"))
-		Expect(d.late()).To(BeZero(), "it is not overdue before the next sweep")
+		Expect(d.late()).To(BeZero(), "the record is not overdue before the next sweep")
 
 		By("looking up the outcome of the call")
 		lost.Status.Targets[0].Attempt.Outcome = v1alpha1.OutcomeAbsent
@@ -126,7 +126,7 @@ var _ = Describe("A finished post", func() {
 		Expect(d.listed(ctx)).To(ConsistOf("in-git"))
 	})
 
-	It("leaves if a schedule created it, although nobody asked for it by REST", func(ctx SpecContext) {
+	It("leaves if a schedule created it, although no client requested it by REST", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		d.post(ctx, "weekly-20261124-0900", 8*day, func(p *v1alpha1.Post) { p.Labels = map[string]string{v1alpha1.ScheduleLabel: "weekly"} })
 		Expect(d.sweep(ctx)).To(Succeed())
@@ -176,10 +176,10 @@ var _ = Describe("A finished post", func() {
 		d.post(ctx, "old", 5*day)
 		d.shelf.Archive = archive.New(gone)
 		record := d.shelf.Record
-		d.shelf.Record = func(ctx context.Context, post *v1alpha1.Post) error { return fmt.Errorf("the store is away") }
+		d.shelf.Record = func(ctx context.Context, post *v1alpha1.Post) error { return fmt.Errorf("the store is unavailable") }
 		Expect(d.sweep(ctx)).NotTo(Succeed())
 		d.shelf.Archive, d.shelf.Record = archive.New(bucket), record
-		Expect(d.late()).To(Equal(3*day), "it is due all the while, though it is not tried before")
+		Expect(d.late()).To(Equal(3*day), "the record is due all the while, although the sweep does not retry it earlier")
 		d.sweepAfter(ctx, retryAfter)
 		Expect(d.stored(ctx)).To(BeEmpty())
 	})
@@ -305,7 +305,7 @@ var _ = It("clears a Team's archive once all writes have finished", func(ctx Spe
 		return may(ctx)
 	}
 	Expect(d.shelf.Expire(ctx, d.team, d.Policy.Of(d.team))).Error().NotTo(HaveOccurred())
-	Expect(d.shelf.Archive.Clear(ctx, d.of())).To(BeFalse(), "there are no pending writes")
+	Expect(d.shelf.Archive.Clear(ctx, d.of())).To(BeFalse(), "no write is pending")
 })
 
 var _ = Describe("The sweep", func() {
@@ -363,7 +363,7 @@ type refusing struct {
 
 func (r refusing) Get(ctx context.Context, key client.ObjectKey, obj client.Object, options ...client.GetOption) error {
 	if key.Name == r.name {
-		return errors.New("no word of it")
+		return errors.New("no record")
 	}
 	return r.Reader.Get(ctx, key, obj, options...)
 }
@@ -414,7 +414,7 @@ var _ = Describe("The archive", func() {
 		Expect(d.listed(ctx)).To(ConsistOf("with-key", "applied"))
 		d.sweepAfter(ctx, 2*hour)
 		Expect(d.listed(ctx)).To(BeEmpty())
-		Expect(d.recorded(ctx, "plain", "with-key", "applied")).To(ConsistOf("applied"), "what applied it may put it back")
+		Expect(d.recorded(ctx, "plain", "with-key", "applied")).To(ConsistOf("applied"), "a tool may apply the post again")
 		d.sweepAfter(ctx, 2*day)
 		Expect(d.recorded(ctx, "applied")).To(BeEmpty(), "two days after the first sweep without a reference")
 	})

@@ -31,7 +31,7 @@ var _ = DescribeTable("A sweep counts as successful only if all due work was don
 	for range 3 {
 		d.clock.Step(sweepEvery)
 		_ = d.sweep(ctx) // some of its steps run once an hour
-		Expect(swept()).To(BeTemporally("~", first, time.Second), "what could not be done an hour ago is not done yet")
+		Expect(swept()).To(BeTemporally("~", first, time.Second), "the failed hourly step keeps the sweep incomplete")
 	}
 	Expect(testutil.ToFloat64(d.Metrics.lag)).To(BeZero(), "an unknown lag is not reported")
 
@@ -51,7 +51,7 @@ var _ = It("The lag of a post that cannot leave grows, however often it is retri
 	d.post(ctx, "due", 2*day)
 	d.post(ctx, "next", 2*day-hour)
 	record := d.shelf.Record
-	d.shelf.Record = func(context.Context, *v1alpha1.Post) error { return errors.New("the store is away") }
+	d.shelf.Record = func(context.Context, *v1alpha1.Post) error { return errors.New("the store is unavailable") }
 	for range int(2 * hour / sweepEvery) {
 		_ = d.sweep(ctx) // failed posts are retried after a minute, which is every second sweep
 		d.clock.Step(sweepEvery)

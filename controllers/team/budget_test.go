@@ -60,7 +60,7 @@ var _ = Describe("The budget of a Team", func() {
 		t := ready(ctx, "bounded")
 		n := t.Name
 		q, err := resourceQuota(ctx, n)()
-		Expect(err).NotTo(HaveOccurred(), "it is there before the Team is ready")
+		Expect(err).NotTo(HaveOccurred(), "the quota exists before the Team is ready")
 		Expect(bounds(q)).To(Equal("posts=16000 media=33000 apikeys=100 connections=5000 oauthgrants=5000 postschedules=200 notifiers=50"))
 		Expect(q.Labels).To(HaveKeyWithValue("app.kubernetes.io/managed-by", "herald"))
 		Expect(q.OwnerReferences).To(ConsistOf(HaveField("Name", "herald-team-secrets")), "the quota is deleted with the release")
@@ -269,7 +269,7 @@ var _ = Describe("A budget that Kubernetes failed to count", func() {
 			questions    int
 			why          string
 		}{
-			{0, 5 * time.Second, 0, "it may count any moment"},
+			{0, 5 * time.Second, 0, "the quota may count at any moment"},
 			{4 * time.Second, time.Second, 0, "the pause is not over"},
 			{5 * time.Second, 10 * time.Second, 1, "the first recount request"},
 			{6 * time.Second, 9 * time.Second, 1, "the request is removed, so a count may follow"},

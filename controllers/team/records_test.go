@@ -96,7 +96,7 @@ var _ = Describe("A team's archive", func() {
 		Expect(held.there.Put(ctx, archive.Team{Namespace: t.Spec.Namespace, Name: t.Name}, "launch", func([]byte) ([]byte, error) { return []byte("x"), nil })).To(Succeed())
 	}
 
-	It("is deleted with it, without affecting a team with a similar name", func(ctx SpecContext) {
+	It("is deleted with the Team, without affecting a team with a similar name", func(ctx SpecContext) {
 		base := name("held")
 		t, other := create(ctx, base, name("ns")), create(ctx, base+"-two", name("ns"))
 		for _, team := range []*v1alpha1.Team{t, other} {
@@ -109,7 +109,7 @@ var _ = Describe("A team's archive", func() {
 		Expect(kept(ctx, other)).To(ConsistOf("launch"))
 	})
 
-	It("keeps a Team for an hour if the store does not delete it, and an event names what is left", func(ctx SpecContext) {
+	It("keeps a Team for an hour if the store does not delete it, and an event names the remaining files", func(ctx SpecContext) {
 		t := create(ctx, name(withoutBucket), name("ns"))
 		Eventually(hasFinalizer(ctx, t)).Should(ContainElement(v1alpha1.RecordsFinalizer))
 		Expect(k8s.Delete(ctx, t)).To(Succeed())

@@ -39,7 +39,7 @@ func TestUncounted(t *testing.T) {
 	}{
 		{"the quota is new, or no quota controller is running: nothing is rejected", nil, nil, false},
 		{"the controller did not know the kinds", oneOfEach("posts", "media"), nil, true},
-		{"the controller knew only one of them, as while they are being installed", oneOfEach("posts", "media"), oneOfEach("posts"), true},
+		{"the controller knew only one of the resources, as during an installation", oneOfEach("posts", "media"), oneOfEach("posts"), true},
 		{"all kinds are counted", oneOfEach("posts", "media"), oneOfEach("posts", "media"), false},
 		{"a limit is new, and the controller has not processed it", oneOfEach("posts"), oneOfEach("posts"), false},
 		{"the previous count request is processed, and all other kinds are counted", oneOfEach("posts", "media", "teams"), oneOfEach("posts", "media"), false},
@@ -67,9 +67,9 @@ func TestCountsDoNotRequeue(t *testing.T) {
 		before, after *corev1.ResourceQuota
 		want          bool
 	}{
-		{"it cannot count: a count request is due later", &corev1.ResourceQuota{Spec: with(nil).Spec}, with(nil), true},
-		{"it could not count, and has now: no further request", with(nil), with(oneOfEach("posts")), true},
-		{"it counted immediately", &corev1.ResourceQuota{Spec: with(nil).Spec}, with(oneOfEach("posts")), false},
+		{"the quota cannot count: a count request is due later", &corev1.ResourceQuota{Spec: with(nil).Spec}, with(nil), true},
+		{"the quota has counted now: no further request", with(nil), with(oneOfEach("posts")), true},
+		{"the quota counted immediately", &corev1.ResourceQuota{Spec: with(nil).Spec}, with(oneOfEach("posts")), false},
 		{"a post was created", with(oneOfEach("posts")), with(two), false},
 	} {
 		if got := wantedQuota.Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}); got != tc.want {
@@ -114,7 +114,7 @@ func TestDisplayedUsages(t *testing.T) {
 		want      bool
 	}{
 		{"a month's posts to X, which the status of a starter team contains", "x-posts-2026-11", true},
-		{"an account's drafts on TikTok, which it does not contain", "tiktok-drafts-24h-0011223344556677", false},
+		{"an account's drafts on TikTok, which the status does not contain", "tiktok-drafts-24h-0011223344556677", false},
 		{"stored objects, which are requested from the quota", "budget", false},
 	} {
 		usage := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: tc.name}}

@@ -50,7 +50,7 @@ func TestRefuseTeam(t *testing.T) {
 				t.Errorf("%s: got %v %+v", tc.reason, refused, got)
 			}
 			if refused && got.Progress != conditions.Stuck {
-				t.Errorf("%s: a person has to act, but progress is %s", tc.reason, got.Progress)
+				t.Errorf("%s: a user has to act, but progress is %s", tc.reason, got.Progress)
 			}
 		})
 	}
@@ -65,11 +65,11 @@ func TestRefuseNamespace(t *testing.T) {
 		want     string
 		progress conditions.Progress
 	}{
-		"ours":           {reason: "the label names this team", labels: map[string]string{v1alpha1.TeamLabel: "acme"}},
-		"somebody's":     {reason: "an existing namespace is not taken over", want: v1alpha1.ReasonNamespaceRefused, progress: conditions.Stuck},
-		"another team's": {reason: "the label names another team", labels: map[string]string{v1alpha1.TeamLabel: "b"}, want: v1alpha1.ReasonNamespaceTaken, progress: conditions.Stuck},
-		"empty label":    {reason: "an empty label does not name a team", labels: map[string]string{v1alpha1.TeamLabel: ""}, want: v1alpha1.ReasonNamespaceTaken, progress: conditions.Stuck},
-		"going":          {reason: "it can be recreated after its deletion", labels: map[string]string{v1alpha1.TeamLabel: "acme"}, deleted: &now, want: v1alpha1.ReasonNamespaceRefused, progress: conditions.Underway},
+		"ours":            {reason: "the label names this team", labels: map[string]string{v1alpha1.TeamLabel: "acme"}},
+		"another owner's": {reason: "an existing namespace is not taken over", want: v1alpha1.ReasonNamespaceRefused, progress: conditions.Stuck},
+		"another team's":  {reason: "the label names another team", labels: map[string]string{v1alpha1.TeamLabel: "b"}, want: v1alpha1.ReasonNamespaceTaken, progress: conditions.Stuck},
+		"empty label":     {reason: "an empty label does not name a team", labels: map[string]string{v1alpha1.TeamLabel: ""}, want: v1alpha1.ReasonNamespaceTaken, progress: conditions.Stuck},
+		"going":           {reason: "the namespace can be recreated after its deletion", labels: map[string]string{v1alpha1.TeamLabel: "acme"}, deleted: &now, want: v1alpha1.ReasonNamespaceRefused, progress: conditions.Underway},
 	} {
 		t.Run(name, func(t *testing.T) {
 			acme := team("acme", "team-acme", noon)

@@ -64,9 +64,9 @@ var _ = Describe("A suspended team", Serial, func() {
 		Eventually(func() (string, error) {
 			err := k8s.Get(ctx, types.NamespacedName{Name: n}, t)
 			return meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionSuspended).Message, err
-		}).Should(ContainSubstring("set spec.suspend to false, and suspend in the manager's configuration"), "to release one of them is not enough")
+		}).Should(ContainSubstring("set spec.suspend to false, and suspend in the manager's configuration"), "one release is not enough")
 		suspend(false)
-		Eventually(suspension(ctx, n)).Should(Equal(suspended{v1alpha1.ReasonSuspendedByConfiguration, 0, 1}), "it is one suspension by both")
+		Eventually(suspension(ctx, n)).Should(Equal(suspended{v1alpha1.ReasonSuspendedByConfiguration, 0, 1}), "both causes are one suspension")
 		stop.Set(false)
 		Eventually(suspension(ctx, n)).Should(Equal(suspended{"", 1, 0}))
 		stop.Set(true)
@@ -82,7 +82,7 @@ var _ = Describe("A suspended team", Serial, func() {
 			Eventually(readiness(ctx, n)).Should(Equal("True NamespaceReady"))
 		}
 		Expect(k8s.Delete(ctx, other)).To(Succeed())
-		Eventually(held.asked).Should(Receive(), "the one worker of the suite waits for a store")
+		Eventually(held.asked).Should(Receive(), "the suite's only worker waits for a store")
 
 		Expect(k8s.Patch(ctx, t, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true}}`)))).To(Succeed())
 		Eventually(suspension(ctx, n)).Should(Equal(suspended{v1alpha1.ReasonSuspendedBySpec, 0, 1}))

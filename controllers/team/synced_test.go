@@ -34,7 +34,7 @@ func TestSynced(t *testing.T) {
 		later         time.Duration
 		holds         bool
 	}{
-		"nothing":        {"nothing has changed", nil, nil, acme(same), time.Minute, true},
+		"nothing":        {"the object is unchanged", nil, nil, acme(same), time.Minute, true},
 		"another team":   {"the change was in another namespace", nil, func(s *syncTracker) { s.recordChange(tell("beta")) }, acme(same), time.Minute, true},
 		"a binding":      {"the binding may have been removed", nil, func(s *syncTracker) { s.recordChange(tell("acme")) }, acme(same), time.Minute, false},
 		"meanwhile":      {"the check may have missed the change", func(s *syncTracker) { s.recordChange(tell("acme")) }, nil, acme(same), time.Minute, false},

@@ -41,11 +41,11 @@ func TestArmedCalls(t *testing.T) {
 		"the account's next call waits too, so both keep their order": {
 			queued: [][2]string{{"a", "1"}, {"b", "1"}}, unopened: []string{"a"}, want: nil,
 		},
-		"the next call follows if the first is not made": {queued: [][2]string{{"a", "1"}, {"b", "1"}}, unopened: []string{"a"}, ended: []string{"a"}, want: []string{"b"}},
-		"a post that is not armed does not overtake":     {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, late: time.Nanosecond, ended: []string{"post"}, want: nil},
-		"nor if it is due at the same time":              {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, ended: []string{"post"}, want: nil},
-		"it follows the armed call":                      {queued: [][2]string{{"a", "1"}}, ended: []string{"post", "a"}, want: []string{"a", "late"}},
-		"a post that is due earlier is sent first":       {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, late: -time.Second, ended: []string{"post"}, want: []string{"late"}},
+		"the next call follows if the first is not made":               {queued: [][2]string{{"a", "1"}, {"b", "1"}}, unopened: []string{"a"}, ended: []string{"a"}, want: []string{"b"}},
+		"a post that is not armed does not overtake":                   {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, late: time.Nanosecond, ended: []string{"post"}, want: nil},
+		"a post that is due at the same time does not overtake either": {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, ended: []string{"post"}, want: nil},
+		"the post follows the armed call":                              {queued: [][2]string{{"a", "1"}}, ended: []string{"post", "a"}, want: []string{"a", "late"}},
+		"a post that is due earlier is sent first":                     {queued: [][2]string{{"a", "1"}}, unopened: []string{"a"}, late: -time.Second, ended: []string{"post"}, want: []string{"late"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

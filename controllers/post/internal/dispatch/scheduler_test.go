@@ -150,14 +150,14 @@ func TestAdmissionOrder(t *testing.T) {
 		taken  []string
 		reason string
 	}{
-		{"free", nil, func(*Scheduler) {}, nil, []string{first, second}, "both are acquired together"},
+		{"free", nil, func(*Scheduler) {}, nil, []string{first, second}, "both gates are acquired together"},
 		{"one busy", []string{second}, func(*Scheduler) {}, nil, nil, "no gate is acquired while one is in use"},
 		{"one is released", []string{second}, func(a *Scheduler) { a.Release("holder", second) }, []string{"post"}, []string{first, second}, "the post is woken when the last gate is free"},
 		{"one of two is released", []string{first, second}, func(a *Scheduler) { a.Release("holder", first) }, nil, nil, "the post needs both gates"},
 		{"one is slow", []string{second}, func(a *Scheduler) { a.Slow("holder", second) }, []string{"post"}, []string{first}, "a slow account is skipped"},
 		{"slow, reported by another", []string{second}, func(a *Scheduler) { a.Slow("another", second) }, nil, nil, "only the holder of a gate can report it as slow"},
 		{"the holder is done", []string{first, second}, func(a *Scheduler) { a.Done("holder") }, []string{"post"}, []string{first, second}, "Done releases all its gates"},
-		{"an unused wake", []string{second}, func(a *Scheduler) { a.Done("holder"); a.ReturnWake("post") }, []string{"post"}, []string{first, second}, "it is returned, and can be requested again"},
+		{"an unused wake", []string{second}, func(a *Scheduler) { a.Done("holder"); a.ReturnWake("post") }, []string{"post"}, []string{first, second}, "the wake is returned, and can be requested again"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := NewScheduler(8)

@@ -133,16 +133,16 @@ func (w *limitsWorld) expect(reason, name, by string, want bool) {
 func TestAppLimitLastsAtMostAnHour(t *testing.T) {
 	w := newLimitsWorld(t)
 	w.limitedTwice(31 * 24 * time.Hour)
-	w.expect("the app takes no calls", "two", "b", false)
-	w.expect("another app does", "foreign", "b", true)
+	w.expect("the app does not accept calls", "two", "b", false)
+	w.expect("another app accepts calls", "foreign", "b", true)
 	w.answered("foreign", "c", "", w.limited(31*24*time.Hour))
-	w.expect("the account that was told so does not", "foreign", "b", false)
+	w.expect("the limited account does not call", "foreign", "b", false)
 	w.clock.Step(time.Hour - time.Second)
-	w.expect("an hour is not over", "two", "b", false)
-	w.expect("nor for the account", "foreign", "b", false)
+	w.expect("the hour is not over", "two", "b", false)
+	w.expect("the account still waits", "foreign", "b", false)
 	w.clock.Step(time.Second)
-	w.expect("however long the platform says, one call finds out", "two", "b", true)
-	w.expect("for the account too", "foreign", "b", true)
+	w.expect("one call probes, however long the platform says", "two", "b", true)
+	w.expect("the account may call, too", "foreign", "b", true)
 }
 
 func TestOnePostProbes(t *testing.T) {
@@ -157,15 +157,15 @@ func TestOnePostProbes(t *testing.T) {
 			if n := w.allowedPosts(); n != 1 {
 				t.Fatalf("%d of a thousand posts probe the limit, want 1", n)
 			}
-			w.expect("the one that asks may go on", "two", "p0", true)
+			w.expect("the probing post may continue", "two", "p0", true)
 
 			w.answered("two", "p0", "herald", w.limited(24*time.Hour))
 			if n := w.allowedPosts(); n != 0 {
 				t.Fatalf("%d posts call although the limit still applies", n)
 			}
 			w.clock.Step(time.Hour)
-			w.expect("it is another one's turn", "two", "q", true)
-			w.expect("all wait for it", "two", "r", false)
+			w.expect("the next post may probe", "two", "q", true)
+			w.expect("all other posts wait", "two", "r", false)
 
 			w.answered("two", "q", "herald", platforms.Result{Outcome: platforms.Posted})
 			if n := w.allowedPosts(); n != 1000 {
@@ -180,14 +180,14 @@ func TestProbeMayFail(t *testing.T) {
 	w.answered("one", "a", "herald", w.limited(time.Minute))
 	w.clock.Step(time.Minute)
 	w.expect("one asks", "two", "b", true)
-	w.expect("another one waits", "two", "c", false)
+	w.expect("another post waits", "two", "c", false)
 	w.answered("two", "b", "herald", platforms.Result{Outcome: platforms.NotSent})
-	w.expect("what was not sent told nothing, and the next one asks", "two", "c", true)
-	w.expect("as one alone", "two", "d", false)
+	w.expect("an unsent call shows nothing, and the next post probes", "two", "c", true)
+	w.expect("only one post probes", "two", "d", false)
 	w.limits.CancelProbes(post("c"))
-	w.expect("a post that is gone asks no more", "two", "d", true)
+	w.expect("a deleted post's probe passes to the next", "two", "d", true)
 	w.clock.Step(probeTimeout)
-	w.expect("nor is one waited for that takes long", "two", "e", true)
+	w.expect("a slow probe passes to the next", "two", "e", true)
 }
 
 // TestProbeMayTakeLong: a probing post may upload for hours, with a reconciliation for each part. The others do
@@ -236,14 +236,14 @@ func TestWokenPosts(t *testing.T) {
 	if n := said("b", platforms.Result{Outcome: platforms.Unknown}); n != wakeSome {
 		t.Errorf("a lost response wakes %d", n)
 	}
-	w.expect("the next one asks", "two", "c", true)
+	w.expect("the next post probes", "two", "c", true)
 	if n := said("b", platforms.Result{Outcome: platforms.Unknown}); n != wakeNone {
-		t.Errorf("the record of it wakes %d", n)
+		t.Errorf("recording the result wakes %d", n)
 	}
 	if n := said("b", late); n != wakeNone {
 		t.Errorf("the late record of a limit that has passed wakes %d", n)
 	}
-	w.expect("it does not say that there is none", "two", "d", false)
+	w.expect("the lost response does not end the limit", "two", "d", false)
 	if n := said("c", platforms.Result{Outcome: platforms.Posted}); n != wakeAll {
 		t.Errorf("the end of the limit wakes %d", n)
 	}
@@ -263,15 +263,15 @@ func TestLiftedByHand(t *testing.T) {
 	w := newLimitsWorld(t)
 	w.answered("one", "a", "herald", w.limited(time.Hour))
 	w.expect("the account waits", "one", "b", false)
-	w.expect("one post finds out whether the app does", "two", "b", true)
-	w.expect("and the others wait", "two", "c", false)
+	w.expect("one post probes the app", "two", "b", true)
+	w.expect("the other posts wait", "two", "c", false)
 	conn := w.conn("one")
 	if conn.Status.App != "herald" || conn.Status.AppRateLimitedUntil == nil || conn.Status.RateLimitedUntil == nil {
 		t.Errorf("the connection's status is %+v", conn.Status)
 	}
 	conn.Status.RateLimitedUntil, conn.Status.AppRateLimitedUntil = nil, nil
 	must.Succeed(t, w.api.Status().Update(t.Context(), conn))
-	w.expect("the process that was told believes the connection", "one", "b", true)
+	w.expect("the process trusts the connection", "one", "b", true)
 	if n := w.allowedPosts(); n != 1000 {
 		t.Errorf("%d of a thousand posts continue immediately", n)
 	}
@@ -315,11 +315,11 @@ func oneAccountLimited(t *testing.T) *limitsWorld {
 	t.Helper()
 	w := newLimitsWorld(t)
 	w.answered("one", "a", "herald", w.limited(24*time.Hour))
-	w.expect("the account that was told waits", "one", "b", false)
-	w.expect("a post of another account asks", "two", "b", true)
-	w.expect("and goes on asking", "two", "b", true)
-	w.expect("the others of that account wait for it", "two", "c", false)
-	w.expect("and those of a third one", "three", "d", false)
+	w.expect("the limited account waits", "one", "b", false)
+	w.expect("another account's post probes", "two", "b", true)
+	w.expect("the post continues to probe", "two", "b", true)
+	w.expect("the account's other posts wait", "two", "c", false)
+	w.expect("a third account's posts wait", "three", "d", false)
 	return w
 }
 
@@ -339,28 +339,28 @@ func TestOneAccountLimited(t *testing.T) {
 		t.Error("the app is not limited")
 	}
 	if wake := w.record.Observe(post("b"), &publish.Delivery{Conn: w.conn("two"), Token: platforms.Token{App: "herald"}, Result: wentOut}); wake != wakeAll {
-		t.Errorf("it wakes %d", wake)
+		t.Errorf("the probe wakes %d", wake)
 	}
 	if n := w.allowedPosts(); n != 1000 {
 		t.Errorf("%d of a thousand posts of other accounts may call", n)
 	}
-	w.expect("the limit holds the account that was told", "one", "b", false)
+	w.expect("the limit blocks the limited account", "one", "b", false)
 	if w.limitsWholeApp() {
 		t.Error("the app is limited")
 	}
 	w.clock.Step(59 * time.Minute)
 	w.restart()
-	w.expect("a process that remembers nothing asks again", "two", "e", true)
-	w.expect("with one post", "three", "f", false)
+	w.expect("a new process probes again", "two", "e", true)
+	w.expect("only one post probes", "three", "f", false)
 	w.answered("two", "e", "herald", wentOut)
-	w.expect("and then all go on", "three", "f", true)
+	w.expect("all posts continue", "three", "f", true)
 
 	w.clock.Step(time.Minute)
 	w.expect("the account may call when its time is over", "one", "b", true)
-	w.expect("nobody waits for that", "three", "g", true)
+	w.expect("no other account waits", "three", "g", true)
 	w.answered("one", "b", "herald", w.limited(24*time.Hour))
-	w.expect("told once more, it holds the others once more", "two", "h", true)
-	w.expect("for as long as one of them asks", "three", "i", false)
+	w.expect("a repeated limit blocks the others again", "two", "h", true)
+	w.expect("the others wait while one post probes", "three", "i", false)
 }
 
 // TestTwoAccountsLimited: the same response for two accounts is sufficient evidence.
@@ -372,27 +372,27 @@ func TestTwoAccountsLimited(t *testing.T) {
 		w.restart()
 	}
 	w.clock.Step(time.Hour)
-	w.expect("in an hour, one finds out", "three", "d", true)
-	w.expect("and no other", "four", "e", false)
+	w.expect("after an hour, one post probes", "three", "d", true)
+	w.expect("no other post probes", "four", "e", false)
 }
 
 // TestOneAccountLimitedNoAnswer: a call without a response is not evidence.
 func TestOneAccountLimitedNoAnswer(t *testing.T) {
 	w := oneAccountLimited(t)
 	w.answered("two", "b", "herald", platforms.Result{Outcome: platforms.Unknown})
-	w.expect("the next one asks", "three", "d", true)
-	w.expect("and no other", "two", "c", false)
+	w.expect("the next post probes", "three", "d", true)
+	w.expect("no other post probes", "two", "c", false)
 	w.clock.Step(probeTimeout)
-	w.expect("one that is not answered is not waited for", "two", "c", true)
+	w.expect("an unanswered probe passes to the next", "two", "c", true)
 }
 
 // TestOneAccountLimitedCallBefore: a call that was made before the limit is not evidence.
 func TestOneAccountLimitedCallBefore(t *testing.T) {
 	w := oneAccountLimited(t)
 	w.answered("three", "before", "herald", wentOut)
-	w.expect("it may have been the last one", "three", "d", false)
+	w.expect("the limit may still apply", "three", "d", false)
 	w.answered("two", "b", "herald", wentOut)
-	w.expect("the one that asked shows it", "three", "d", true)
+	w.expect("the probe ends the limit", "three", "d", true)
 }
 
 // TestOneAccountLimitedStaleRead: a reconciliation that read the limit before it was refuted is not blocked.
@@ -403,7 +403,7 @@ func TestOneAccountLimitedStaleRead(t *testing.T) {
 	must.Succeed(t, err)
 	w.answered("two", "b", "herald", wentOut)
 	if until := view.BlockedUntil(conn, now); !until.IsZero() {
-		t.Errorf("it waits until %s without a wake-up", until)
+		t.Errorf("the post waits until %s without a wake-up", until)
 	}
 }
 
@@ -414,9 +414,9 @@ func TestOneAccountLimitedTwice(t *testing.T) {
 	same.Spec.AccountID = "one"
 	must.Succeed(t, w.api.Update(t.Context(), same))
 	w.answered("one", "a", "herald", w.limited(24*time.Hour))
-	w.expect("the other one is of the account that was told", "two", "b", false)
+	w.expect("the other post belongs to the limited account", "two", "b", false)
 	w.answered("two", "c", "herald", w.limited(24*time.Hour))
-	w.expect("told twice, an account is one account", "three", "d", true)
+	w.expect("a limit that one account hits twice is evidence from one account", "three", "d", true)
 }
 
 // TestOneAccountLimitedRefusal: a platform may check another account's post before the limit of the app.
@@ -426,6 +426,6 @@ func TestOneAccountLimitedRefusal(t *testing.T) {
 	if !w.limitsWholeApp() {
 		t.Error("a refusal of a text has lifted the limit of the app")
 	}
-	w.expect("the next one asks", "three", "d", true)
-	w.expect("and no other", "four", "e", false)
+	w.expect("the next post probes", "three", "d", true)
+	w.expect("no other post probes", "four", "e", false)
 }

@@ -105,8 +105,8 @@ func TestLoad(t *testing.T) {
 	}{
 		"today":           {"the previous process recorded it", posted("p", now), started, true, 1},
 		"unfinished":      {"another target is unfinished", change(posted("p", now), func(p *v1alpha1.Post) { p.Status.Finished, p.Status.FinishedOn = false, "" }), started, true, 1},
-		"earlier today":   {"it was read before the call", posted("p", started.Add(-time.Hour)), started, false, 1},
-		"yesterday":       {"it cannot have been sent today, and is not read", posted("p", started.AddDate(0, 0, -1)), started, false, 0},
+		"earlier today":   {"the post was read before the call", posted("p", started.Add(-time.Hour)), started, false, 1},
+		"yesterday":       {"the post cannot have been sent today, and is not read", posted("p", started.AddDate(0, 0, -1)), started, false, 0},
 		"since yesterday": {"no manager ran overnight", posted("p", started.AddDate(0, 0, -1)), started.AddDate(0, 0, -2), true, 1},
 		"for a month":     {"no manager ran meanwhile", posted("p", started.AddDate(0, 0, -20)), started.AddDate(0, 0, -30), true, 1},
 		"by a version that did not record the day": {"the manager was rolled back", change(posted("p", now), func(p *v1alpha1.Post) { p.Status.FinishedOn = "" }), started, true, 1},
@@ -223,9 +223,9 @@ func TestLoadOfAccount(t *testing.T) {
 		other  *v1alpha1.Connection
 		want   bool
 	}{
-		"verified":         {"it may have published the candidate", verified, connected("other", "4711", verified), true},
+		"verified":         {"the other connection may have published the candidate", verified, connected("other", "4711", verified), true},
 		"not verified yet": {"its own posts are read anyway", v1alpha1.ConnectionStatus{}, connected("other", "4711", verified), true},
-		"refused since":    {"it may have published before", verified, connected("other", "4711", once), true},
+		"refused since":    {"the other connection may have published before", verified, connected("other", "4711", once), true},
 		"never verified":   {"any Connection can name an account; this one has not published there", verified, connected("other", "4711", v1alpha1.ConnectionStatus{}), false},
 		"with credentials of another account": {
 			"the platform reported the mismatch", verified, connected("other", "4711", v1alpha1.ConnectionStatus{CredentialsVersion: "1"}), false,

@@ -59,7 +59,7 @@ func TestFinish(t *testing.T) {
 		"with a note":       {"the note reports what could not be done", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true}, "no picture", 1, "no picture"},
 		"with notes":        {"the lookup's note is added", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true, Note: "private"}, "no picture", 1, "private; no picture"},
 		"a note of its own": {"a note of the platform is kept", platforms.LookupResult{Matches: 1, ExternalID: "7", Certain: true, Note: "private"}, "", 1, "private"},
-		"found by text":     {"it may belong to another post", platforms.LookupResult{Matches: 1, ExternalID: "7"}, "no picture", 0, ""},
+		"found by text":     {"the listed post may be another one", platforms.LookupResult{Matches: 1, ExternalID: "7"}, "no picture", 0, ""},
 		"at work":           {"the post does not exist yet", platforms.LookupResult{OperationID: "7"}, "no picture", 0, ""},
 		"absent":            {"the post does not exist", platforms.LookupResult{}, "no picture", 0, ""},
 	} {
@@ -127,8 +127,8 @@ func TestAmbiguous(t *testing.T) {
 		want bool
 	}{
 		"small, the same text":    {"the cache contains it", "hello", working("other", "hello"), working("other", "hello"), true},
-		"small, another text":     {"they differ", "hello", working("other", "bye"), working("other", "bye"), false},
-		"large, the same text":    {"it is read from the API server", large, working("other", "first", large), working("other", "first", large), true},
+		"small, another text":     {"the texts differ", "hello", working("other", "bye"), working("other", "bye"), false},
+		"large, the same text":    {"the post is read from the API server", large, working("other", "first", large), working("other", "first", large), true},
 		"large, another text":     {"no text does not match a post without a text", "", working("other", "first", large), working("other", "first", large), false},
 		"large, and deleted":      {"a deleted post has no targets to look up", "hello", working("other", large, large), nil, false},
 		"large, deleted, no text": {"a deleted post has no known text, unlike a post without a text", "", working("other", large, large), nil, false},
@@ -262,7 +262,7 @@ func TestUnusableCredentials(t *testing.T) {
 		},
 		{"a user has to correct them", &credentials.Error{Reason: credentials.Invalid, Message: "no token"}, platforms.ClassReconnect, false},
 		{
-			"they were deleted",
+			"the credentials were deleted",
 			&credentials.Error{Reason: credentials.NotFound, Message: "no Secret", Err: apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, "page")},
 			platforms.ClassReconnect, true,
 		},

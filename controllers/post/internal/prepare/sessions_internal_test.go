@@ -25,13 +25,13 @@ func TestMatches(t *testing.T) {
 		noted  string
 		want   bool
 	}{
-		"the same":                   {"it is the stored session", genuine, recorded, true},
-		"another address":            {"it points elsewhere", Session{"content", "checkpoint", "http://10.0.0.1/"}, recorded, false},
-		"another checkpoint":         {"it is another upload", Session{"content", "another", genuine.Secret}, recorded, false},
-		"another content":            {"it was created for other content", Session{"another", "checkpoint", genuine.Secret}, recorded, false},
+		"the same":                   {"the session is the stored one", genuine, recorded, true},
+		"another address":            {"the session points elsewhere", Session{"content", "checkpoint", "http://10.0.0.1/"}, recorded, false},
+		"another checkpoint":         {"the session is another upload", Session{"content", "another", genuine.Secret}, recorded, false},
+		"another content":            {"the session was created for other content", Session{"another", "checkpoint", genuine.Secret}, recorded, false},
 		"moved bytes":                {"the hash separates the parts", Session{"contentc", "heckpoint", genuine.Secret}, recorded, false},
 		"the claim has no reference": {"no claim has used it", genuine, "", false},
-		"an empty session":           {"there is no session", Session{}, "", false},
+		"an empty session":           {"the job has no session", Session{}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			post := &v1alpha1.Post{Status: v1alpha1.PostStatus{Targets: []v1alpha1.TargetStatus{{Prepared: &v1alpha1.Prepared{SecretHash: tc.noted}}}}}

@@ -85,7 +85,7 @@ func TestClose(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, delivery.GroupClosed},
-		"it stays closed when its Lease gets another group": {func(t *testing.T, api client.WithWatch, _ *Groups, gr *group) {
+		"a closed group stays closed when its Lease gets another group": {func(t *testing.T, api client.WithWatch, _ *Groups, gr *group) {
 			third := leading(t, api)
 			if err := third.Close(t.Context(), gr.ref); err != nil {
 				t.Fatal(err)
@@ -211,7 +211,7 @@ func TestJoinRefused(t *testing.T) {
 			}
 			join(t, g, 1, of("account"))
 		}, due, of("account"), ErrNoGroup},
-		"another account of it": {func(t *testing.T, g *Groups) { join(t, g, maxPerAccount, of("account")) }, due, of("other"), nil},
+		"another of its accounts": {func(t *testing.T, g *Groups) { join(t, g, maxPerAccount, of("account")) }, due, of("other"), nil},
 		"an account whose claims failed has room again": {func(t *testing.T, g *Groups) {
 			for range maxPerAccount {
 				g.release(joined(t)(g.join(t.Context(), due, of("account"))), of("account"))
@@ -299,7 +299,7 @@ func TestAddLate(t *testing.T) {
 	r.Clock = g.o.Clock
 	r.enter(t.Context(), post, d)()
 	if got := r.send(t.Context(), post, d); got.Outcome != platforms.NotSent || !got.Withheld {
-		t.Errorf("result %+v, want one that was withheld", got)
+		t.Errorf("result %+v, want a withheld call", got)
 	}
 	if len(scheduler.TryAcquire(dispatch.Waiter{ID: "post"}, []string{d.Gate()})) != 1 {
 		t.Error("the call still blocks the account's posts")

@@ -25,7 +25,7 @@ func TestVerifyStored(t *testing.T) {
 		"whole":           {"times are truncated to milliseconds, and invalid UTF-8 is replaced", func(*v1alpha1.TargetStatus) {}, nil},
 		"no attempt":      {"the post would be sent again", func(s *v1alpha1.TargetStatus) { s.Attempt = nil }, ErrDropped},
 		"no state":        {"its outcome could not be stored", func(s *v1alpha1.TargetStatus) { s.State = "" }, ErrDropped},
-		"no window":       {"it could never be settled", func(s *v1alpha1.TargetStatus) { s.Attempt.SendBefore = v1alpha1.Time{} }, ErrDropped},
+		"no window":       {"the attempt could never be settled", func(s *v1alpha1.TargetStatus) { s.Attempt.SendBefore = v1alpha1.Time{} }, ErrDropped},
 		"no message":      {"an older CRD may drop the message", func(s *v1alpha1.TargetStatus) { s.Message = "" }, ErrDropped},
 		"a default":       {"a newer CRD may add defaults", func(s *v1alpha1.TargetStatus) { s.ExternalURL = "https://x.example/1" }, nil},
 		"another attempt": {"another attempt was written", func(s *v1alpha1.TargetStatus) { s.Attempt.ID = "b" }, ErrDropped},

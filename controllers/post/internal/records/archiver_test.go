@@ -38,7 +38,7 @@ func TestRecordsOfABurst(t *testing.T) {
 			{"the burst continues", 500, 0, recordsBurst, recordsBurst, 1000},
 			{"records within the rate are written immediately", recordsPerSecond, time.Second, recordsBurst + recordsPerSecond, recordsBurst + recordsPerSecond, 1010},
 			{"the remaining ones start only now", 0, burstDelay - 2*time.Second, recordsBurst + recordsPerSecond, recordsBurst + recordsPerSecond, 1010},
-			{"they are spread, to avoid another burst", 0, burstSpread / 2, 300, 900, 1010},
+			{"the writes are spread, to avoid another burst", 0, burstSpread / 2, 300, 900, 1010},
 			{"all are written within a minute", 0, burstSpread, 1010, 1010, 1010},
 		} {
 			time.Sleep(step.after) //nolint:forbidigo // in a bubble of synctest

@@ -115,7 +115,7 @@ func TestComparisonStoresNoList(t *testing.T) {
 // one.
 func TestComparisonEndsWithTheStore(t *testing.T) {
 	away := errors.New("the store is unavailable")
-	c := compareWith(func(yield func(archive.Entry, error) bool) { yield(archive.Entry{}, away) }, func(post string) { t.Errorf("%s is said to lack a record", post) })
+	c := compareWith(func(yield func(archive.Entry, error) bool) { yield(archive.Entry{}, away) }, func(post string) { t.Errorf("%s is listed without a record", post) })
 	defer c.stop()
 	err := c.add(finishedPost{"a", time.Time{}})
 	if err = errors.Join(err, c.add(finishedPost{"b", time.Time{}}), c.finish()); !errors.Is(err, away) {

@@ -44,7 +44,7 @@ func TestSaveWithoutArchive(t *testing.T) {
 		files  *store.Store
 	}{
 		"without a Team":                  {"records belong to Teams", nil, bucket},
-		"of a Team that is being deleted": {"its records are deleted with it", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme", DeletionTimestamp: &deleted}}, bucket},
+		"of a Team that is being deleted": {"the records of a deleted Team are deleted with it", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme", DeletionTimestamp: &deleted}}, bucket},
 		"without a bucket":                {"records have nowhere to go", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}}, store.None()},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,10 +71,10 @@ func TestUnsaved(t *testing.T) {
 		want   int
 	}{
 		{"the store is unavailable", one, true, 1},
-		{"it is retried", one, true, 1},
+		{"the write is retried", one, true, 1},
 		{"another one", two, true, 2},
-		{"it was saved", one, false, 1},
-		{"one that never failed", one, false, 1},
+		{"the record was saved", one, false, 1},
+		{"a post that never failed", one, false, 1},
 		{"the archive is up to date", two, false, 0},
 	} {
 		rs.trackSave(tc.of, tc.waits)

@@ -48,14 +48,14 @@ func TestStoreBreaker(t *testing.T) {
 		asked bool
 		away  time.Duration
 	}{
-		"at once":             {"the store has just failed", 0, nil, false, 0},
-		"within a second":     {"thousands of posts do not query a store that refuses connections", 999 * time.Millisecond, nil, false, 999 * time.Millisecond},
-		"after a second":      {"a request has to probe the store", time.Second, nil, true, 0},
-		"and the probe fails": {"it has been unavailable since the failures", 5 * time.Second, errSilent, true, 5 * time.Second},
-		"no such record":      {"a missing record is a response", 5 * time.Second, fmt.Errorf("of a post: %w", archive.ErrNotFound), true, 0},
-		"another document":    {"that is a response", 5 * time.Second, &unreadable{errSilent}, true, 0},
-		"a file is rejected":  {"that is a response", 5 * time.Second, fmt.Errorf("of a post: %w", store.ErrTooLarge), true, 0},
-		"the process ends":    {"that is not a response", 5 * time.Second, fmt.Errorf("stopped: %w", context.Canceled), true, 5 * time.Second},
+		"at once":              {"the store has just failed", 0, nil, false, 0},
+		"within a second":      {"thousands of posts do not query a store that refuses connections", 999 * time.Millisecond, nil, false, 999 * time.Millisecond},
+		"after a second":       {"a request has to probe the store", time.Second, nil, true, 0},
+		"the probe fails, too": {"the store has been unavailable since the failures", 5 * time.Second, errSilent, true, 5 * time.Second},
+		"no such record":       {"a missing record is a response", 5 * time.Second, fmt.Errorf("of a post: %w", archive.ErrNotFound), true, 0},
+		"another document":     {"an unreadable document is a response", 5 * time.Second, &unreadable{errSilent}, true, 0},
+		"a file is rejected":   {"a rejection is a response", 5 * time.Second, fmt.Errorf("of a post: %w", store.ErrTooLarge), true, 0},
+		"the process ends":     {"a cancelled call is not a response", 5 * time.Second, fmt.Errorf("stopped: %w", context.Canceled), true, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, clock := newOutage()
@@ -92,8 +92,8 @@ func TestFailureOfOnePost(t *testing.T) {
 	}{
 		"one post":                        {"its key may be the cause", []func(*testing.T, *storeBreaker){silent(post("a"))}, false},
 		"one post, repeatedly":            {"repeated failures of one post add no evidence", []func(*testing.T, *storeBreaker){silent(post("a"), post("a"), post("a"))}, false},
-		"two posts":                       {"they only share the store", []func(*testing.T, *storeBreaker){silent(post("a"), post("b"))}, true},
-		"two posts with one name":         {"they belong to two teams", []func(*testing.T, *storeBreaker){silent(post("a"), types.NamespacedName{Namespace: "other", Name: "a"})}, true},
+		"two posts":                       {"the posts only share the store", []func(*testing.T, *storeBreaker){silent(post("a"), post("b"))}, true},
+		"two posts with one name":         {"the posts belong to two teams", []func(*testing.T, *storeBreaker){silent(post("a"), types.NamespacedName{Namespace: "other", Name: "a"})}, true},
 		"two posts, one saved in between": {"the store serves others", []func(*testing.T, *storeBreaker){silent(post("a")), healthy, silent(post("b"))}, false},
 		"one failing among healthy ones": {
 			"each success shows that the store is available",

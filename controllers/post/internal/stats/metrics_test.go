@@ -336,9 +336,9 @@ func TestOnlyTheLeaderCounts(t *testing.T) {
 	never, closed := make(chan struct{}), make(chan struct{})
 	close(closed)
 	for reason, is := range map[string]struct{ elected, stopping chan struct{} }{
-		"it waits for the lease":                                 {never, never},
-		"it has released its lease, and another replica reports": {closed, closed},
-		"it stopped before it ever held the lease":               {never, closed},
+		"the replica waits for the lease":                             {never, never},
+		"the replica has released its lease, and another one reports": {closed, closed},
+		"the replica stopped before it ever held the lease":           {never, closed},
 	} {
 		other := *s
 		other.Elected, other.Stopping = is.elected, is.stopping

@@ -29,7 +29,7 @@ func TestObjectCounts(t *testing.T) {
 		"added":    {"additions count during the initial list and afterwards", func(c *objectSet[*v1alpha1.Post]) { c.OnAdd(object("b", "2", "1"), false) }, []string{"a 1 1", "b 2 1"}},
 		"changed":  {"the present state is counted", func(c *objectSet[*v1alpha1.Post]) { c.OnUpdate(object("a", "1", "1"), object("a", "1", "2")) }, []string{"a 1 2"}},
 		"replaced": {"the deletion in between was missed", func(c *objectSet[*v1alpha1.Post]) { c.OnUpdate(object("a", "1", "1"), object("a", "2", "1")) }, []string{"a 2 1"}},
-		"deleted":  {"it finished, or was deleted", func(c *objectSet[*v1alpha1.Post]) { c.OnDelete(object("a", "1", "2")) }, nil},
+		"deleted":  {"the post finished, or was deleted", func(c *objectSet[*v1alpha1.Post]) { c.OnDelete(object("a", "1", "2")) }, nil},
 		"deleted, unnoticed": {"the watch was interrupted", func(c *objectSet[*v1alpha1.Post]) {
 			c.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "a", Obj: object("a", "1", "1")})
 		}, nil},
