@@ -52,7 +52,7 @@ func TestInvalidValues(t *testing.T) {
 			[]string{"leaderElection.leaseDuration is 10s"},
 		},
 		{
-			"client-go would reject it", "minimal", "manager: {config: {leaderElection: {retryPeriod: 9s}}}",
+			"client-go would reject the value", "minimal", "manager: {config: {leaderElection: {retryPeriod: 9s}}}",
 			[]string{"leaderElection.renewDeadline is 10s"},
 		},
 		{

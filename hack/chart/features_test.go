@@ -99,7 +99,7 @@ func TestValues(t *testing.T) {
 		{"the file comes from an existing Secret", "full", "", "Deployment", "outreach-manager", pod + ".volumes[?(@.name==\"platforms\")]..secret}", `{"items":[{"key":"secret","path":"x/client-secret"}],"name":"x-app"}`},
 		{"the apiserver connects accounts with the app's secret", "full", "", "Deployment", "outreach-apiserver", pod + ".volumes[?(@.name==\"platforms\")]..secret}", `{"items":[{"key":"secret","path":"x/client-secret"}],"name":"x-app"}`},
 		{"no app secret for the apiserver without the web application", "full", "web: {enabled: false}", "Deployment", "outreach-apiserver", pod + ".volumes[*].name}", "!platforms"},
-		{"no path of the app's secret without the web application", "full", "web: {enabled: false}", "ConfigMap", "outreach-apiserver", config, "!clientSecretFile"},
+		{"without the web application, the configuration does not name the app's secret", "full", "web: {enabled: false}", "ConfigMap", "outreach-apiserver", config, "!clientSecretFile"},
 		{"the web application's Secret has the release's name", "minimal", "", "ConfigMap", "outreach-apiserver", config, "signInSecret: outreach-web"},
 		{"sign-in by an OIDC provider", "full", "", "ConfigMap", "outreach-apiserver", config, "issuerURL: \"https://id.example.com:5554/realms/acme\""},
 		{"the OIDC client's secret is mounted", "full", "", "Deployment", "outreach-apiserver", pod + ".volumes[?(@.name==\"oidc\")].secret.secretName}", "herald-oidc"},
@@ -199,7 +199,7 @@ func TestValues(t *testing.T) {
 
 		{"an evaluation publishes to the sandbox", "evaluation", "", "ConfigMap", "outreach-manager", config, "url: http://outreach-sandbox.social.svc:9100\n"},
 		{"an evaluation enables all platforms", "evaluation", "", "ConfigMap", "outreach-manager", config, "  youtube:\n    clientID: evaluation\n"},
-		{"except those that it does not simulate", "evaluation", "", "ConfigMap", "outreach-manager", config, "!bluesky"},
+		{"except platforms that it does not simulate", "evaluation", "", "ConfigMap", "outreach-manager", config, "!bluesky"},
 		{"accounts on a server of one's own", "full", "", "ConfigMap", "outreach-manager", config, "  bluesky:\n    server: https://pds.example.com\n"},
 		{"an evaluation has a store", "evaluation", "", "Deployment", "outreach-store", container + ".image}", "/herald-store:v0.1.0"},
 		{"a configured key of the evaluation's store", "evaluation", "evaluation: {storeKey: abcdefghij0123456789}", "Secret", "outreach-store", "{.data.secret-key}", "YWJjZGVmZ2hpajAxMjM0NTY3ODk="},

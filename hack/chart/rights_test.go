@@ -38,7 +38,7 @@ func TestRights(t *testing.T) {
 		}
 		objects := rendered(t, with(t, tc.from, tc.values))
 		if got := strings.Join(rightsOf(t, objects, "outreach-"+tc.account), "\n") + "\n"; got != string(want) {
-			t.Errorf("%s %s: the %s has the rights:\n%s\nwant those in testdata/rights-%s.txt:\n%s", tc.from, tc.values, tc.account, got, tc.list, want)
+			t.Errorf("%s %s: the %s has the rights:\n%s\nwant testdata/rights-%s.txt:\n%s", tc.from, tc.values, tc.account, got, tc.list, want)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func TestPins(t *testing.T) {
 	}
 	for file := range pinned.sums {
 		if !slices.ContainsFunc(releases, func(r release) bool { return r.path == file }) {
-			t.Errorf("hack/controlplane/checksums.txt pins %s, but go.mod has Kubernetes %s and etcd %s: replace the lines by those of make -s controlplane-checksums",
+			t.Errorf("hack/controlplane/checksums.txt pins %s, but go.mod has Kubernetes %s and etcd %s: replace its lines with the output of make -s controlplane-checksums",
 				file, pinned.versions[kubernetesModule], pinned.versions[etcdModule])
 		}
 	}

@@ -228,7 +228,7 @@ func TestArchives(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			file := filepath.Join(dir, d.name+".tar")
 			if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) && (d.ffmpeg || *imagesDir != "") {
-				t.Skip("this image was not packed")
+				t.Skip("the image was not packed")
 			}
 			o := open(t, file)
 			if len(o.images) != len(architectures) {
@@ -453,7 +453,7 @@ func TestReproducibleBuild(t *testing.T) {
 func TestTagged(t *testing.T) {
 	o := open(t, filepath.Join(packed(t, programs(t), stamp), "herald.tar"))
 	if got := o.annotations["io.containerd.image.name"]; got != "registry.example.com/herald/herald:v1.2.3" {
-		t.Errorf("containerd would name it %q", got)
+		t.Errorf("containerd would call the image %q", got)
 	}
 	if got := o.annotations["org.opencontainers.image.ref.name"]; got != "v1.2.3" {
 		t.Errorf("the tag is %q", got)
@@ -469,7 +469,7 @@ func TestInvalidPrograms(t *testing.T) {
 	tests := map[string]struct {
 		reason, file, architecture, want string
 	}{
-		"another architecture": {"it would not start", filepath.Join(dir, "linux_amd64", "herald"), "arm64", "not for arm64"},
+		"another architecture": {"the program would not start", filepath.Join(dir, "linux_amd64", "herald"), "arm64", "not for arm64"},
 		"unknown architecture": {"its loader is unknown", filepath.Join(dir, "linux_amd64", "herald"), "riscv64", "not for riscv64"},
 		"no program":           {"the image has no shell to run a script", "images.go", "amd64", "read the program"},
 		"not built":            {"an image needs its program", filepath.Join(filepath.Dir(host), "missing"), "amd64", "no such file"},

@@ -18,7 +18,7 @@ func TestMutate(t *testing.T) {
 		want              []string
 	}{
 		{"a comparison is negated, and its bound moved", "return n < 3", []string{"return n <= 3", "return n >= 3"}},
-		{"and becomes or", "return a && b", []string{"return a || b"}},
+		{"&& becomes ||", "return a && b", []string{"return a || b"}},
 		{"plus becomes minus", "return n + 1", []string{"return n - 1"}},
 		{"a condition without a comparison", "if a { panic(n) }", []string{"if !a { panic(n) }", "if a { }"}},
 		{"a negated condition", "if !a { return }", []string{"if a { return }"}},

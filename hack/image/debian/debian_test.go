@@ -140,9 +140,9 @@ func TestClosure(t *testing.T) {
 
 func TestMissingDependencies(t *testing.T) {
 	tests := map[string]struct{ reason, architecture, program, want string }{
-		"missing library":             {"the program would not start", "amd64", "/usr/lib/x86_64-linux-gnu/plugin.so", "libmissing.so, which"},
-		"there is nothing to install": {"there is nothing to install", "amd64", "/usr/bin/other", "/usr/bin/other"},
-		"architecture":                {"the library path is unknown", "s390x", "/usr/bin/player", "[amd64 arm64]"},
+		"missing library":                 {"the program would not start", "amd64", "/usr/lib/x86_64-linux-gnu/plugin.so", "libmissing.so, which"},
+		"no package contains the program": {"no package contains the program", "amd64", "/usr/bin/other", "/usr/bin/other"},
+		"architecture":                    {"the library path is unknown", "s390x", "/usr/bin/player", "[amd64 arm64]"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

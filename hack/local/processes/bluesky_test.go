@@ -22,7 +22,7 @@ func TestBlueskyIsOptional(t *testing.T) {
 		"not installed": {"npm's packages are not part of the checkout", nil, false},
 		"not built":     {"npm ci has run, but the database's compiler has not", []string{nodeIn("")}, false},
 		"installed": {
-			"both processes publish to it", []string{nodeIn(""), "node_modules/better-sqlite3/build/Release/better_sqlite3.node"}, true,
+			"both processes publish to the node", []string{nodeIn(""), "node_modules/better-sqlite3/build/Release/better_sqlite3.node"}, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestBlueskyAccount(t *testing.T) {
 		t.Errorf("before the server has started, the error is %v", err)
 	}
 	for name, tc := range map[string]struct{ reason, state, id, token string }{
-		"an account": {"as server.mjs writes it", `{"accounts":[{"did":"did:plc:a","handle":"a.test","appPassword":"abcd"}]}`, "did:plc:a", "a.test:abcd"},
+		"an account": {"server.mjs writes this file", `{"accounts":[{"did":"did:plc:a","handle":"a.test","appPassword":"abcd"}]}`, "did:plc:a", "a.test:abcd"},
 		"none":       {"the server was killed before it created one", `{"accounts":[]}`, "", ""},
 		"cut off":    {"the server was killed while it wrote the file", `{"acc`, "", ""},
 	} {

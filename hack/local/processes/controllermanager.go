@@ -22,7 +22,7 @@ var controllers = []string{
 	"namespace-controller", "garbage-collector-controller", "resourcequota-controller", "clusterrole-aggregation-controller",
 }
 
-// ControllerManagerArgs returns the arguments of a kube-controller-manager that is the only one, runs just the
+// ControllerManagerArgs returns the arguments of a single kube-controller-manager, which runs only the
 // controllers that Herald relies on, and serves on a loopback port.
 func ControllerManagerArgs(kubeconfig string, port int, more ...string) []string {
 	return append([]string{

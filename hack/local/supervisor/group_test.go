@@ -100,7 +100,7 @@ func TestOpenGroupKillsLeftovers(t *testing.T) {
 		fails bool
 	}{
 		"a leftover": {
-			reason: "it would occupy our ports and files",
+			reason: "the process would occupy our ports and files",
 			holds:  true, text: strconv.Itoa,
 		},
 		"a reused pid": {
