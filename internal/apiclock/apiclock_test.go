@@ -229,7 +229,7 @@ func TestSlowResponse(t *testing.T) {
 	w := begin(t, 0)
 	w.clock.observe(noon.Truncate(time.Second), noon, noon.Add(20*time.Second))
 	if got := w.off(); got != 0 {
-		t.Errorf("it may have been on its way for all of that: corrected by %s", got)
+		t.Errorf("the response may have taken all of that time: corrected by %s", got)
 	}
 	w.clock.observe(noon.Add(time.Hour), noon, noon.Add(-time.Second))
 	if len(w.clock.samples) != 1 {

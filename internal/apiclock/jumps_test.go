@@ -49,7 +49,7 @@ func TestJumps(t *testing.T) {
 		"forward":               {"timers end too late", []time.Duration{0, time.Minute, 0, 0}, 1},
 		"by an hour":            {"a suspended machine's clock jumps as well", []time.Duration{time.Hour, 0}, 1},
 		"by a tenth":            {"from that on it is a leap", []time.Duration{100 * ms, 0}, 1},
-		"by less":               {"it is below the threshold", []time.Duration{99 * ms, 0}, 0},
+		"by less":               {"the jump is below the threshold", []time.Duration{99 * ms, 0}, 0},
 		"by little, and often":  {"small jumps add up", slices.Repeat([]time.Duration{10 * ms}, 25), 2},
 		"back":                  {"timers end too early, and their owners read the clock", []time.Duration{-time.Minute, 0, 0}, 0},
 		"back, and forward":     {"timers set in between would be late", []time.Duration{-time.Minute, 0, time.Minute, 0}, 1},
@@ -96,9 +96,9 @@ func TestCorrectionsAreJumps(t *testing.T) {
 		ahead  time.Duration
 		want   int
 	}{
-		"a clock that is behind": {"it is set forward", -61 * time.Second, 1},
-		"a clock that is right":  {"it stays", 0, 0},
-		"a clock that is ahead":  {"it is corrected", 61 * time.Second, 0},
+		"a clock that is behind": {"the clock is set forward", -61 * time.Second, 1},
+		"a clock that is right":  {"the clock stays", 0, 0},
+		"a clock that is ahead":  {"the clock is corrected", 61 * time.Second, 0},
 	} {
 		w := begin(t, tt.ahead)
 		notified := 0

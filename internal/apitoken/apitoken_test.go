@@ -33,7 +33,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("Parse(%q) = %q, %v; want %q", token, id, ok, knownID)
 	}
 	if want := token[:len("hrld_0aaaaaaaaaaa_")+4]; apitoken.Shown(token) != want {
-		t.Errorf("%q of it is shown, want %q", apitoken.Shown(token), want)
+		t.Errorf("%q of the token is shown, want %q", apitoken.Shown(token), want)
 	}
 }
 
@@ -50,13 +50,13 @@ func TestParse(t *testing.T) {
 		"Mistyped":    {"one character is another", strings.Replace(known, "hrld_0", "hrld_1", 1), false},
 		"Swapped":     {"two characters changed places", string(swapped), false},
 		"CutOff":      {"the end was not copied", known[:len(known)-1], false},
-		"TooLong":     {"something was copied with it", known + "0", false},
+		"TooLong":     {"one more character was copied", known + "0", false},
 		"Lower":       {"capitals count", strings.ToLower(known), false},
-		"Blank":       {"a line break was copied into it", known[:30] + "\n" + known[31:], false},
-		"OtherPrefix": {"it belongs to another product", "x" + known[1:], false},
+		"Blank":       {"a line break was copied into the token", known[:30] + "\n" + known[31:], false},
+		"OtherPrefix": {"the token belongs to another product", "x" + known[1:], false},
 		"Old":         {"tokens had no id before", "hrld_" + strings.Repeat("a", 52), false},
-		"NoID":        {"it does not contain an id", "hrld__" + known[len(known)-49:], false},
-		"PrefixOnly":  {"it contains only the prefix", "hrld_", false},
+		"NoID":        {"the token does not contain an id", "hrld__" + known[len(known)-49:], false},
+		"PrefixOnly":  {"the token contains only the prefix", "hrld_", false},
 		"Empty":       {"the token is empty", "", false},
 		"Hash":        {"a stored hash is not a token", knownHash, false},
 	} {
@@ -74,7 +74,7 @@ func TestHash(t *testing.T) {
 	t.Parallel()
 	sum := sha256.Sum256([]byte("team-acme/ci/" + known))
 	if want := hex.EncodeToString(sum[:]); apitoken.Hash("team-acme", "ci", known) != want || want != knownHash {
-		t.Errorf("got %s, want %s as people compute it with sha256sum, and %s as stored by earlier releases", apitoken.Hash("team-acme", "ci", known), want, knownHash)
+		t.Errorf("got %s, want %s as computed by sha256sum, and %s as stored by earlier releases", apitoken.Hash("team-acme", "ci", known), want, knownHash)
 	}
 	for _, other := range []struct{ reason, namespace, name string }{
 		{"a hash copied to another namespace is invalid", "team-other", "ci"},

@@ -83,7 +83,7 @@ func TestArchive(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("a record is joined with the one that is there", func(t *testing.T) {
+	t.Run("a record is joined with the existing one", func(t *testing.T) {
 		for _, text := range []string{"one", ",two"} {
 			must.Succeed(t, a.Put(ctx, acme, "launch", adding(text)))
 		}
@@ -96,7 +96,7 @@ func TestArchive(t *testing.T) {
 		must.Succeed(t, err)
 		must.Succeed(t, a.Put(ctx, acme, "launch", to("one,two")))
 		if again, err := bucket.Stat(ctx, object.Key); err != nil || !again.ModifiedAt.Equal(object.ModifiedAt) {
-			t.Errorf("it was written at %s and %s, %v", object.ModifiedAt, again.ModifiedAt, err)
+			t.Errorf("the record was written at %s and %s, %v", object.ModifiedAt, again.ModifiedAt, err)
 		}
 	})
 	t.Run("concurrent writes are merged", func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestArchive(t *testing.T) {
 		}
 		for _, team := range []archive.Team{other, next} {
 			if diff := cmp.Diff([]string{"launch"}, names(t, a, team)); diff != "" {
-				t.Errorf("of team %s: %s", team.Name, diff)
+				t.Errorf("team %s: %s", team.Name, diff)
 			}
 		}
 	})
@@ -176,7 +176,7 @@ func TestMissingStore(t *testing.T) {
 		}
 	}
 	if !a.Absent() {
-		t.Error("an archive without a bucket is there")
+		t.Error("an archive without a bucket exists")
 	}
 	if left, err := a.Clear(t.Context(), acme); left || err != nil {
 		t.Errorf("clearing without a store returned %v", err)

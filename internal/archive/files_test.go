@@ -78,7 +78,7 @@ func TestLongNameOfAnEarlierVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := a.Get(t.Context(), acme, name); err != nil || string(got) != "old" {
-		t.Errorf("it reads %q, %v", got, err)
+		t.Errorf("the archive reads %q, %v", got, err)
 	}
 	if got := names(t, a, acme); !slices.Equal(got, []string{name}) {
 		t.Errorf("List returned %q", got)

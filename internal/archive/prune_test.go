@@ -31,7 +31,7 @@ func TestDeleteUnneeded(t *testing.T) {
 	for _, name := range []string{"deleted", "there"} {
 		must.Succeed(t, a.Put(t.Context(), acme, name, to("x")))
 	}
-	away := errors.New("the API server is away")
+	away := errors.New("the API server is unavailable")
 	now := time.Now()
 	for _, step := range []struct {
 		reason string
@@ -53,7 +53,7 @@ func TestDeleteUnneeded(t *testing.T) {
 		{"a marked record is kept during the grace period", 57 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
 		{"a returning post restarts the grace period", 57 * time.Hour, time.Hour, nil, needs("there", "deleted"), 0, false, []string{"deleted", "there"}},
 		{"a record that is needed again loses its mark", 60 * time.Hour, time.Hour, nil, needs("there"), 0, false, []string{"deleted", "there"}},
-		{"it is deleted after the grace period, and an existing post's record is kept", 108 * time.Hour, time.Hour, nil, needs("there"), 1, false, []string{"there"}},
+		{"the record is deleted after the grace period, and an existing post's record is kept", 108 * time.Hour, time.Hour, nil, needs("there"), 1, false, []string{"there"}},
 		{
 			"a record that is written later with the same name has its own grace period", 200 * time.Hour, time.Hour,
 			func() error { return a.Put(t.Context(), acme, "deleted", to("y")) }, needs("there"), 0, false,
@@ -67,7 +67,7 @@ func TestDeleteUnneeded(t *testing.T) {
 			}, needs("there"), 0, false,
 			[]string{"deleted", "there"},
 		},
-		{"it is deleted after the new grace period", 348 * time.Hour, time.Hour, nil, needs("there"), 1, false, []string{"there"}},
+		{"the record is deleted after the new grace period", 348 * time.Hour, time.Hour, nil, needs("there"), 1, false, []string{"there"}},
 	} {
 		if step.doing != nil {
 			must.Succeed(t, step.doing())

@@ -40,7 +40,7 @@ func TestApply(t *testing.T) {
 			map[string]string{"Ready": "False Broken", "Stalled": "True Broken"},
 			earlier,
 		},
-		"goes on": {
+		"continues": {
 			"another reason is not a transition",
 			Summary{Reason: "StillWaiting", Progress: Underway},
 			map[string]string{"Ready": "False StillWaiting", "Reconciling": "True StillWaiting"},
@@ -73,14 +73,14 @@ func TestApplyCutsMessages(t *testing.T) {
 		message string
 		want    int
 	}{
-		"as long as may be": {strings.Repeat("é", longestMessage), longestMessage},
-		"too long":          {"x" + strings.Repeat("é", longestMessage), longestMessage},
+		"the maximum length": {strings.Repeat("é", longestMessage), longestMessage},
+		"too long":           {"x" + strings.Repeat("é", longestMessage), longestMessage},
 	} {
 		var conditions []metav1.Condition
 		Apply(&conditions, Summary{Reason: "Long", Message: tc.message, Progress: Settled}, 1, noon)
 		got := conditions[0].Message
 		if n := utf8.RuneCountInString(got); n != tc.want || !utf8.ValidString(got) || !strings.HasPrefix(tc.message, strings.TrimSuffix(got, "…")) {
-			t.Errorf("%s: the message has %d characters, valid: %v; the API server would refuse the write, or something is lost", name, n, utf8.ValidString(got))
+			t.Errorf("%s: the message has %d characters, valid: %v; the API server would refuse the write, or text is lost", name, n, utf8.ValidString(got))
 		}
 	}
 }

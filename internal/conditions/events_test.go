@@ -47,11 +47,11 @@ func TestEvents(t *testing.T) {
 		tell   func(r events.EventRecorder, clk *clocktesting.FakeClock)
 		want   []string
 	}{
-		"one":          {"there is one series", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "a") }, []string{"a"}},
+		"one":          {"the events are one series", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "a") }, []string{"a"}},
 		"a repetition": {"client-go counts repetitions", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "a", "a", "a") }, []string{"a"}},
 		"another note": {"a shared series would lose the second note", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, nil, "a", "b") }, []string{"a", "b"}},
 		"in turn":      {"each note has its own series", func(r events.EventRecorder, _ *clocktesting.FakeClock) { warn(r, post, conn, "a", "b", "a", "b", "c") }, []string{"a", "b", "c"}},
-		"another object": {"the key differs by itself", func(r events.EventRecorder, _ *clocktesting.FakeClock) {
+		"another object": {"the other object has its own key", func(r events.EventRecorder, _ *clocktesting.FakeClock) {
 			warn(r, post, nil, "a")
 			warn(r, other, nil, "a")
 		}, []string{"a", "a"}},

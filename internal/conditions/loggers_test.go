@@ -34,7 +34,7 @@ func TestLines(t *testing.T) {
 		want   []logtest.Line
 	}{
 		"a post":                {"an operator filters by namespace and name", controller(request("team-acme", "launch")), nil, []logtest.Line{{"level": "INFO", "msg": "said", "controller": "post", "namespace": "team-acme", "name": "launch"}}},
-		"a Team":                {"it is in no namespace", controller(request("", "acme")), nil, []logtest.Line{{"level": "INFO", "msg": "said", "controller": "post", "name": "acme"}}},
+		"a Team":                {"a Team has no namespace", controller(request("", "acme")), nil, []logtest.Line{{"level": "INFO", "msg": "said", "controller": "post", "name": "acme"}}},
 		"the start":             {"thirty lines at startup are of no use at night", controller(nil), nil, nil},
 		"a start that fails":    {"an administrator has to correct it", controller(nil), errors.New("broken"), []logtest.Line{{"level": "ERROR", "msg": "said", "controller": "post", "err": "broken"}}},
 		"a request":             {"the audit log has the id, too", func(base logr.Logger) logr.Logger { return conditions.WebhookLogger(base, asked) }, nil, []logtest.Line{{"level": "INFO", "msg": "said", "namespace": "team-acme", "name": "launch", "requestID": "1-2"}}},

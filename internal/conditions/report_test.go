@@ -38,14 +38,14 @@ func TestReport(t *testing.T) {
 		writes  int
 		event   string
 	}{
-		"no Team yet":  {"a Team that is applied together gets its namespace in a moment", Summary{Reason: "NoTeam"}, false, nil, 1, ""},
-		"unchanged":    {"an unnecessary write wakes every watcher", Summary{Reason: "Waiting", Message: "a"}, false, nil, 0, ""},
-		"more is said": {"the reason is the same, so there is no event", Summary{Reason: "Waiting", Message: "b"}, false, nil, 1, ""},
-		"trouble":      {"a user has to act", Summary{Reason: "Broken", Message: "mend it"}, false, nil, 1, "Warning Broken mend it"},
-		"done":         {"no action is necessary", Summary{Reason: "Done", Message: "x", Ready: true}, false, nil, 1, "Normal Done x"},
-		"a long story": {"the Kubernetes API would refuse the event", Summary{Reason: "Broken", Message: long}, false, nil, 1, "Warning Broken é"},
-		"gone":         {"the object was deleted, so there is neither a write nor an event", Summary{Reason: "Broken"}, true, nil, 1, ""},
-		"not written":  {"the next reconciliation reports it", Summary{Reason: "Broken"}, false, broken, 1, ""},
+		"no Team yet":      {"a Team that is applied together gets its namespace in a moment", Summary{Reason: "NoTeam"}, false, nil, 1, ""},
+		"unchanged":        {"an unnecessary write wakes every watcher", Summary{Reason: "Waiting", Message: "a"}, false, nil, 0, ""},
+		"a longer message": {"the reason is the same, so there is no event", Summary{Reason: "Waiting", Message: "b"}, false, nil, 1, ""},
+		"trouble":          {"a user has to act", Summary{Reason: "Broken", Message: "mend it"}, false, nil, 1, "Warning Broken mend it"},
+		"done":             {"no action is necessary", Summary{Reason: "Done", Message: "x", Ready: true}, false, nil, 1, "Normal Done x"},
+		"a long story":     {"the Kubernetes API would refuse the event", Summary{Reason: "Broken", Message: long}, false, nil, 1, "Warning Broken é"},
+		"gone":             {"the object was deleted, so there is neither a write nor an event", Summary{Reason: "Broken"}, true, nil, 1, ""},
+		"not written":      {"the next reconciliation reports it", Summary{Reason: "Broken"}, false, broken, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()
@@ -118,7 +118,7 @@ func TestWake(t *testing.T) {
 	}
 	was := r.shouldReport(key, v1alpha1.ReasonNoTeam, "")
 	if was || r.RequeueAfter(key, 0) != 10*time.Second || r.RequeueAfter(key, time.Second) != time.Second || r.RequeueAfter(key, time.Minute) != 10*time.Second {
-		t.Errorf("it is reported after %s, news: %v", r.RequeueAfter(key, 0), was)
+		t.Errorf("the wake-up comes after %s, news: %v", r.RequeueAfter(key, 0), was)
 	}
 	other := key.DeepCopy()
 	other.UID = "u-2"
@@ -132,7 +132,7 @@ func TestWake(t *testing.T) {
 	}
 	report(v1alpha1.ReasonNoTeam)
 	if len(recorder.Events) != 1 {
-		t.Errorf("it is emitted %d times", len(recorder.Events))
+		t.Errorf("the event is emitted %d times", len(recorder.Events))
 	}
 	// A process that starts within that time cannot see whether the previous one deferred the warning.
 	now.SetTime(noon.Add(20 * time.Second))
@@ -158,11 +158,11 @@ func TestReportLogs(t *testing.T) {
 		reason, was, is string
 		want            string
 	}{
-		"trouble":         {"a user has to act", "", "Broken", "not ready"},
-		"another trouble": {"a user has to act", "Broken", "Lost", "not ready"},
-		"mended":          {"the recovery is logged", "Broken", "Done", "ready"},
-		"all is well":     {"usual states are not logged", "", "Done", ""},
-		"and stays well":  {"usual states are not logged", "Made", "Done", ""},
+		"trouble":               {"a user has to act", "", "Broken", "not ready"},
+		"another trouble":       {"a user has to act", "Broken", "Lost", "not ready"},
+		"repaired":              {"the recovery is logged", "Broken", "Done", "ready"},
+		"all is well":           {"usual states are not logged", "", "Done", ""},
+		"another healthy state": {"usual states are not logged", "Made", "Done", ""},
 	} {
 		var out logtest.Log
 		r := &Reporter{Normal: []string{"Made", "Done"}}

@@ -27,7 +27,7 @@ func TestOf(t *testing.T) {
 		mark, access, refresh string
 		want                  string
 	}{
-		"as marked":            {"Herald's own mark names its app", own, x, mark, "access", "refresh", "herald"},
+		"marked":               {"Herald's own mark names its app", own, x, mark, "access", "refresh", "herald"},
 		"another token":        {"a mark is copied to a token of another app in vain", own, x, mark, "other", "refresh", ""},
 		"another refresh":      {"the refresh token must belong to the same app", own, x, mark, "access", "other", ""},
 		"moved between parts":  {"the delimiter is part of the mark", own, x, mark, "acces", "srefresh", ""},
@@ -63,7 +63,7 @@ func TestSeal(t *testing.T) {
 		}
 	}
 	if again := own.Sign(x, "access-token", "refresh-token"); again != mark {
-		t.Errorf("both processes make the same mark of the same credentials: %q and %q", mark, again)
+		t.Errorf("both processes mark the same credentials alike: %q and %q", mark, again)
 	}
 	if got := own.ID(x); got != "herald" {
 		t.Errorf("the app is %q", got)

@@ -52,7 +52,7 @@ func TestCacheRefreshes(t *testing.T) {
 		change func(c *Cache, conn *v1alpha1.Connection, now *clocktesting.FakePassiveClock)
 		want   string
 	}{
-		"nothing changed": {"the Secret is read once", func(*Cache, *v1alpha1.Connection, *clocktesting.FakePassiveClock) {}, "a1"},
+		"unchanged": {"the Secret is read once", func(*Cache, *v1alpha1.Connection, *clocktesting.FakePassiveClock) {}, "a1"},
 		"renewed": {"the status names the version of a renewed token", func(_ *Cache, conn *v1alpha1.Connection, _ *clocktesting.FakePassiveClock) {
 			conn.Status.CredentialsVersion, conn.Status.VerifiedVersion = "2", "2"
 		}, "a2"},
@@ -95,7 +95,7 @@ func TestCacheDropsErrors(t *testing.T) {
 	}
 	source.err = nil
 	if _, err := cache.Token(t.Context(), verified("1")); err != nil {
-		t.Errorf("the Secret is there now, but got %v", err)
+		t.Errorf("the Secret exists now, but got %v", err)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestCacheReturnsConfirmedTokens(t *testing.T) {
 		{"the confirmed version differs from the last one examined", stored{"a", "1", ""}, status("2", "1"), "", []string{"1"}},
 		{"before an upgrade it was connected by these credentials", stored{"b", "2", ""}, earlier(metav1.ConditionTrue), "b", nil},
 		{"before an upgrade, the platform did not identify the account", stored{"b", "2", ""}, earlier(metav1.ConditionFalse), "", nil},
-		{"it was replaced again before the platform confirmed it", stored{"c", "3", ""}, status("2", "2"), "", []string{"3"}},
+		{"the Secret was replaced again before the platform confirmed it", stored{"c", "3", ""}, status("2", "2"), "", []string{"3"}},
 		{"the Secret was missing, and is read again", stored{"b", "2", ""}, status("", ""), "", nil},
 	} {
 		now, secret := clocktesting.NewFakePassiveClock(noon), &stored{"a", "1", ""}
@@ -334,7 +334,7 @@ func TestCacheReportsNewInput(t *testing.T) {
 		{"the input is the working copy's source", "", false, 0},
 		{"a user stored other tokens", "h1", false, 1},
 		{"one examination is enough for them", "h1", false, 1},
-		{"they were replaced again", "h2", false, 2},
+		{"the credentials were replaced again", "h2", false, 2},
 		{"the credentials of a disabled connection are not examined", "h3", true, 2},
 		{"until it is enabled", "h3", false, 3},
 		{"the working copy's source is restored", "", false, 3},

@@ -26,13 +26,13 @@ func TestUsersSecretIsNotARegister(t *testing.T) {
 	before := secretOf(t, api, RegisterName)
 	entry := RegisterEntryOf(connection())
 	if err := store.Register(t.Context(), "team", entry); ReasonOf(err) != Invalid || !strings.Contains(err.Error(), "rename it") {
-		t.Errorf("a person has to see to it: %v", err)
+		t.Errorf("a user has to act: %v", err)
 	}
 	if _, err := store.Entries(t.Context(), "team"); ReasonOf(err) != Invalid {
 		t.Errorf("a Secret without Herald's entries returned %v", err)
 	}
 	if err := store.Remove(t.Context(), "team", entry); err != nil {
-		t.Errorf("tokens go all the same when the account is disconnected: %v", err)
+		t.Errorf("tokens are not deleted when the account is disconnected: %v", err)
 	}
 	if _, err := store.Working(t.Context(), connection()); ReasonOf(err) != NotFound {
 		t.Errorf("the copy: %v", err)

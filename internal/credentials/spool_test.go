@@ -52,7 +52,7 @@ func entries(t *testing.T, f *Spool) []UnsavedToken {
 	t.Helper()
 	found, all := f.Entries()
 	if !all {
-		t.Error("something could not be read")
+		t.Error("a file could not be read")
 	}
 	return found
 }
@@ -107,18 +107,18 @@ func TestInvalidSpoolFiles(t *testing.T) {
 		says         string
 	}{
 		"of another name":      {"a copy under another account's name is that account's no more", other, good, "another account"},
-		"another account":      {"the account is sealed with it", other, replaced(`"accountID":"1"`, `"accountID":"2"`), "was changed"},
-		"another namespace":    {"the namespace is sealed with it", name, replaced("team-acme", "team-evil"), "was changed"},
-		"another connection":   {"the name is sealed with it", name, replaced(`"connection":"acme"`, `"connection":"acne"`), "was changed"},
-		"another UID":          {"the UID is sealed with it", name, replaced("1-2-3", "1-2-4"), "was changed"},
-		"another platform":     {"the platform is sealed with it", name, replaced(`"platform":"x"`, `"platform":"tiktok"`), "was changed"},
+		"another account":      {"the account is sealed with the token", other, replaced(`"accountID":"1"`, `"accountID":"2"`), "was changed"},
+		"another namespace":    {"the namespace is sealed with the token", name, replaced("team-acme", "team-evil"), "was changed"},
+		"another connection":   {"the name is sealed with the token", name, replaced(`"connection":"acme"`, `"connection":"acne"`), "was changed"},
+		"another UID":          {"the UID is sealed with the token", name, replaced("1-2-3", "1-2-4"), "was changed"},
+		"another platform":     {"the platform is sealed with the token", name, replaced(`"platform":"x"`, `"platform":"tiktok"`), "was changed"},
 		"another key":          {"the key was replaced", name, strange, "another key"},
 		"cut":                  {"the disk was full", name, good[:len(good)/2], "not a sealed token"},
 		"empty":                {"the disk was lost", name, nil, "not a sealed token"},
-		"nothing sealed":       {"sealed data starts with a nonce", name, []byte(`{"account":{},"sealed":""}`), "was changed"},
+		"an unsealed file":     {"sealed data starts with a nonce", name, []byte(`{"account":{},"sealed":""}`), "was changed"},
 		"without a token":      {"a later version may seal other data", name, empty, "another version"},
 		"too big":              {"tokens are smaller", name, bytes.Repeat([]byte(" "), MaxSpoolBytes+1), "more than"},
-		"of another program":   {"it is not one of Herald's files", "notes.txt", []byte("hello"), "not one of Herald's files"},
+		"of another program":   {"the file does not belong to Herald", "notes.txt", []byte("hello"), "not one of Herald's files"},
 		"named like a path":    {"names are short and of one form", "0123.token", good, "not one of Herald's files"},
 		"a write that was cut": {"a write interrupted by a kill is not reported", temporary + "123", good[:20], ""},
 	} {
@@ -142,7 +142,7 @@ func TestInvalidSpoolFiles(t *testing.T) {
 			}
 			logged.Reset()
 			if got := entries(t, f); len(got) != 1 || logged.Len() > 0 {
-				t.Errorf("it must be logged once; the second log contains %q", logged)
+				t.Errorf("the file must be logged once; the second log contains %q", logged)
 			}
 		})
 	}
@@ -275,9 +275,9 @@ func TestOpen(t *testing.T) {
 	must.Succeed(t, os.WriteFile(file, nil, 0o600))
 	tests := map[string]struct{ reason, path, key, says string }{
 		"good":       {"the folder is created", filepath.Join(t.TempDir(), "a", "b"), spoolKey, ""},
-		"short key":  {"it could be guessed", t.TempDir(), spoolKey[1:], "fewer than 32 characters"},
+		"short key":  {"a short key could be guessed", t.TempDir(), spoolKey[1:], "fewer than 32 characters"},
 		"no key":     {"the key is too short", t.TempDir(), "", "fewer than 32 characters"},
-		"no folder":  {"it is a file", file, spoolKey, "no file can be written into folder " + file},
+		"no folder":  {"the path is a file", file, spoolKey, "no file can be written into folder " + file},
 		"not a path": {"a folder in a file", filepath.Join(file, "unsaved"), spoolKey, "no file can be written"},
 	}
 	for name, tc := range tests {

@@ -144,7 +144,7 @@ func TestClaim(t *testing.T) {
 	}
 	now.Step(time.Hour)
 	if may, wait := other.MayClaim(connection(), claimed, Input{}, time.Minute); may || wait != time.Minute {
-		t.Errorf("another must wait for a minute from when it sees the claim, since the Kubernetes API was away for both; got %v, %v", may, wait)
+		t.Errorf("another process must wait for a minute after it sees the claim, since the Kubernetes API was unavailable for both; got %v, %v", may, wait)
 	}
 	now.Step(time.Minute)
 	if may, _ := other.MayClaim(connection(), claimed, Input{}, time.Minute); !may {
@@ -173,9 +173,9 @@ func TestInherited(t *testing.T) {
 		store *Store
 		want  bool
 	}{
-		"the owner of the claim knows its result": {store, false},
-		"the next process of its name does not":   {NewStore(api, api, now, "me", nil), true},
-		"another's claim is waited for":           {NewStore(api, api, now, "an other", nil), false},
+		"the owner of the claim knows its result":     {store, false},
+		"the next process of its name does not renew": {NewStore(api, api, now, "me", nil), true},
+		"another's claim is waited for":               {NewStore(api, api, now, "an other", nil), false},
 	} {
 		if got := tc.store.Inherited(connection(), claimed); got != tc.want {
 			t.Errorf("%s: got %t", reason, got)
@@ -261,7 +261,7 @@ func TestSaveWithErrors(t *testing.T) {
 				return down
 			}, 2, "",
 		},
-		"changed by somebody else": {
+		"changed by another writer": {
 			"another writer's token is not overwritten",
 			func(int, func() error) error {
 				return apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "acme-x", errors.New("changed"))

@@ -111,7 +111,7 @@ func TestHash(t *testing.T) {
 		same bool
 	}{
 		"a file ends in a newline":          {map[string]string{"accessToken": "a\n", "refreshToken": "r", "scopes": "s"}, true},
-		"people keep notes beside":          {map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s", "note": "n"}, true},
+		"users keep notes next to it":       {map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s", "note": "n"}, true},
 		"an empty key counts as omitted":    {map[string]string{"accessToken": "a", "refreshToken": "r", "scopes": "s", "expiresAt": ""}, true},
 		"another access token":              {map[string]string{"accessToken": "b", "refreshToken": "r", "scopes": "s"}, false},
 		"another refresh token":             {map[string]string{"accessToken": "a", "refreshToken": "q", "scopes": "s"}, false},
@@ -143,9 +143,9 @@ func TestFind(t *testing.T) {
 			conn:  func(c *v1alpha1.Connection) { c.Name = "too" }, want: New,
 		},
 		"an immutable input is only read":     {input: func(s *corev1.Secret) { s.Immutable = new(true) }, want: Current, known: true},
-		"somebody emptied the copy":           {copied: damaged(func(s *corev1.Secret) { s.Data = nil }), err: Invalid},
-		"somebody froze the copy":             {copied: damaged(func(s *corev1.Secret) { s.Immutable = new(true) }), err: Invalid},
-		"somebody took its name":              {copied: damaged(func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque }), err: Invalid},
+		"a user emptied the copy":             {copied: damaged(func(s *corev1.Secret) { s.Data = nil }), err: Invalid},
+		"a user made the copy immutable":      {copied: damaged(func(s *corev1.Secret) { s.Immutable = new(true) }), err: Invalid},
+		"another Secret has its name":         {copied: damaged(func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque }), err: Invalid},
 		"an account is withdrawn by deletion": {conn: func(c *v1alpha1.Connection) { c.Spec.CredentialsSecretRef.Name = "gone" }, err: NotFound},
 	} {
 		t.Run(reason, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("got %v, want a conflict: the copy was changed since", err)
 	}
 	if found, err = store.Find(t.Context(), connection()); err != nil || found.Input.Freshness != Current {
-		t.Errorf("then the input is %s, %v", found.Input.Freshness, err)
+		t.Errorf("the next input is %s, %v", found.Input.Freshness, err)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestMarker(t *testing.T) {
 		others string
 	}{
 		{"the first cluster becomes the owner of a new bucket", "one", "", ""},
-		{"the owner may sweep it again", "one", "", ""},
+		{"the owner may sweep the bucket again", "one", "", ""},
 		{"a second cluster is rejected", "two", "", "one"},
 		{"an administrator's entry of a third cluster is ignored", "two", "three", "one"},
 		{"an administrator may name the cluster to replace", "two", "one", ""},
@@ -52,7 +52,7 @@ func TestMarker(t *testing.T) {
 		case step.others == "" && err != nil:
 			t.Errorf("%s: %v", step.name, err)
 		case step.others != "" && (!errors.As(err, &others) || others.Cluster != step.others || !strings.Contains(err.Error(), "takeOverFrom: "+step.others)):
-			t.Errorf("%s: %v, want that the bucket is %s's, and what to do", step.name, err, step.others)
+			t.Errorf("%s: %v, want that the bucket belongs to %s, and the remedy", step.name, err, step.others)
 		}
 	}
 	data, etag, err := files.ReadDocument(t.Context(), installation.Key, "", 1<<10)
@@ -101,13 +101,13 @@ func TestRace(t *testing.T) {
 	err = installation.New(&raced{Documents: files, others: 1}, cluster("one"), "", clocktesting.NewFakePassiveClock(now)).MayDelete(t.Context())
 	var others *installation.ForeignBucketError
 	if !errors.As(err, &others) || others.Cluster != "two" {
-		t.Errorf("%v, want that the bucket is of the one that was faster", err)
+		t.Errorf("%v, want that the bucket belongs to the faster cluster", err)
 	}
 }
 
 // TestUnknownCluster checks that nothing is removed while the identity of this cluster is unknown.
 func TestUnknownCluster(t *testing.T) {
-	away := errors.New("the API server is away")
+	away := errors.New("the API server is unavailable")
 	own := func(context.Context) (string, error) { return "", away }
 	if err := installation.New(store.None(), own, "", clocktesting.NewFakePassiveClock(now)).MayDelete(t.Context()); !errors.Is(err, away) {
 		t.Error(err)

@@ -15,17 +15,17 @@ func TestSuspension(t *testing.T) {
 		changed bool
 		told    int
 	}{
-		{"it is released at first", false, false, 0},
-		{"it is set", true, true, 1},
+		{"deliveries are not suspended at first", false, false, 0},
+		{"deliveries are suspended", true, true, 1},
 		{"setting it again has no effect", true, false, 1},
-		{"it is released", false, true, 2},
+		{"deliveries continue", false, true, 2},
 	} {
 		if changed := b.Set(step.on); changed != step.changed || b.On() != step.on || len(notified) != step.told {
 			t.Errorf("%s: changed %t, on %t, notified %v", step.reason, changed, b.On(), notified)
 		}
 	}
 	if len(notified) != 2 || !notified[0] || notified[1] {
-		t.Errorf("who follows it finds %v, want the brake as it is by then", notified)
+		t.Errorf("subscribers find %v, want the state at the time of the call", notified)
 	}
 }
 

@@ -98,7 +98,7 @@ func TestEach(t *testing.T) {
 		{"objects from an older version may exceed the limit", objects(30, 1_300<<10), kubeclient.MaxPageBytes, 14},
 		{"large objects after two thousand small ones are split over several pages", append(objects(3_000, 500), objects(60, 300<<10)...), kubeclient.MaxPageBytes, 20},
 		{"an object larger than a page is read alone", append(objects(60, 100), 9<<20, 100), 9 << 20, 16},
-		{"nothing", []int{0}, 0, 1},
+		{"no objects", []int{0}, 0, 1},
 	} {
 		s := &server{sizes: tt.sizes}
 		if err := s.read(t, kubeclient.WrapTransport); err != nil {

@@ -59,7 +59,7 @@ func TestSmallPostIsUnchanged(t *testing.T) {
 		t.Errorf("an ordinary post must be stored unchanged: -want +got:\n%s", diff)
 	}
 	if !kubeclient.IsComplete(got) {
-		t.Error("it counts as a copy that lacks something")
+		t.Error("the post counts as an incomplete copy")
 	}
 }
 
@@ -103,7 +103,7 @@ func TestLargePost(t *testing.T) {
 				p.Spec.Tree.Cards[i].MediaRefs[0].AltText = strings.Repeat("a", 1_000)
 			}
 		}, true},
-		{"what kubectl applied", func(p *v1alpha1.Post) {
+		{"kubectl's last-applied configuration", func(p *v1alpha1.Post) {
 			p.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = strings.Repeat("a", 200_000)
 		}, true},
 		{"labels without end", func(p *v1alpha1.Post) {
@@ -147,7 +147,7 @@ func TestLargePost(t *testing.T) {
 			}
 			if !slices.Equal(got.Finalizers, before.Finalizers) || got.UID != before.UID || got.ResourceVersion != before.ResourceVersion ||
 				got.Annotations[v1alpha1.BornAnnotation] != "then" || got.Labels[v1alpha1.OriginLabel] != v1alpha1.OriginAPI {
-				t.Errorf("its metadata lacks something that is read: %+v", got.ObjectMeta)
+				t.Errorf("the metadata lacks a field that is read: %+v", got.ObjectMeta)
 			}
 			if kubeclient.HasMediaRefs(got) != tt.media {
 				t.Errorf("files are known: %t, want %t", kubeclient.HasMediaRefs(got), tt.media)

@@ -34,7 +34,7 @@ func TestPauses(t *testing.T) {
 	}
 	limiter.Forget(request("one"))
 	if pause := limiter.When(request("one")); pause > FirstRetry {
-		t.Errorf("one that has succeeded meanwhile waits for %s", pause)
+		t.Errorf("a successful one waits for %s", pause)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestStart(t *testing.T) {
 			[]time.Duration{5 * time.Minute, 65 * time.Minute, 125 * time.Minute},
 		},
 		"a failing sweep does not stop the loop": {
-			func(context.Context) error { return errors.New("the store is away") },
+			func(context.Context) error { return errors.New("the store is unavailable") },
 			[]time.Duration{5 * time.Minute, 65 * time.Minute, 125 * time.Minute},
 		},
 		"a hanging sweep is cancelled, and the pause follows": {

@@ -247,8 +247,8 @@ func TestFailures(t *testing.T) {
 		api    broken
 		want   string
 	}{
-		"Read":   {"it cannot be read", broken{get: boom}, "cannot read Usage failures/x-posts-2026-11: boom"},
-		"Create": {"it cannot be created", broken{create: boom}, "cannot create Usage failures/x-posts-2026-11: boom"},
+		"Read":   {"the count cannot be read", broken{get: boom}, "cannot read Usage failures/x-posts-2026-11: boom"},
+		"Create": {"the count cannot be created", broken{create: boom}, "cannot create Usage failures/x-posts-2026-11: boom"},
 	} {
 		tc.api.API = quota.NewAPI(env.Client, env.Client)
 		if _, err := reserveOrConfirm(t.Context(), quota.NewUsageStore(&tc.api), namespace, "a", ""); err == nil || err.Error() != tc.want {
@@ -282,7 +282,7 @@ func TestUsageOfAnotherCounterIsRejected(t *testing.T) {
 	}
 	must.Succeed(t, env.Client.Create(t.Context(), foreign))
 	if _, err := reserveOrConfirm(t.Context(), store, namespace, "a", ""); err == nil || !strings.Contains(err.Error(), "else/x-posts-2026-11") || !strings.Contains(err.Error(), "delete it") {
-		t.Errorf("error %v, want one that names the Usage and the remedy", err)
+		t.Errorf("error %v, want the Usage and the remedy", err)
 	}
 }
 
@@ -337,8 +337,8 @@ func TestCountOfABudget(t *testing.T) {
 		written bool
 	}{
 		{"unchanged", first.Status.Budget, noon.Add(time.Second), nil, false},
-		{"it was written a moment ago", uses(7), noon.Add(apart - time.Millisecond), quota.ErrRecentlyWritten, false},
-		{"that is long enough ago", uses(7), noon.Add(apart), nil, true},
+		{"the count was written a moment ago", uses(7), noon.Add(apart - time.Millisecond), quota.ErrRecentlyWritten, false},
+		{"the last write was long enough ago", uses(7), noon.Add(apart), nil, true},
 		{"another process's clock is ahead", uses(8), noon, nil, true},
 	} {
 		before := read().ResourceVersion

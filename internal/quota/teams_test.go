@@ -62,7 +62,7 @@ func TestOwner(t *testing.T) {
 	must.Succeed(t, err)
 	for namespace, tc := range map[string]struct{ reason, want string }{
 		"shared":  {"the oldest, and of the same second the first by name", "b"},
-		"other":   {"the only one", "d"},
+		"other":   {"the only Team", "d"},
 		"unowned": {"no team owns it", ""},
 	} {
 		owner, err := directory.Owner(t.Context(), namespace)
@@ -122,7 +122,7 @@ func TestOwned(t *testing.T) {
 		"owned":   {"the team controller recorded it", wanting("team-acme", true), true},
 		"refused": {"a Team that names a namespace does not open it", wanting("team-acme", false), false},
 		"fresh":   {"the team controller has not processed the Team yet", &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.TeamSpec{Namespace: "team-acme"}}, false},
-		"another": {"it is another namespace's", wanting("team-other", true), false},
+		"another": {"the Team owns another namespace", wanting("team-other", true), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.team)
@@ -147,13 +147,13 @@ func TestOwnershipChanged(t *testing.T) {
 		got    bool
 		want   bool
 	}{
-		"created":     {"it does not own the namespace yet", passes.Create(event.CreateEvent{Object: wanting("team-acme", false)}), false},
+		"created":     {"the Team does not own the namespace yet", passes.Create(event.CreateEvent{Object: wanting("team-acme", false)}), false},
 		"there":       {"a starting manager reconciles all objects anyway", passes.Create(event.CreateEvent{Object: wanting("team-acme", true), IsInInitialList: true}), false},
 		"missed":      {"the watch was interrupted while it acquired its namespace: waiting objects continue", passes.Create(event.CreateEvent{Object: wanting("team-acme", true)}), true},
 		"acquired":    {"waiting objects continue", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", false), ObjectNew: wanting("team-acme", true)}), true},
 		"lost":        {"deliveries stop", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", true), ObjectNew: wanting("team-acme", false)}), true},
 		"status":      {"the owner is the same", passes.Update(event.UpdateEvent{ObjectOld: wanting("team-acme", true), ObjectNew: counted}), false},
-		"refused":     {"it never owned it", passes.Delete(event.DeleteEvent{Object: wanting("team-acme", false)}), false},
+		"refused":     {"the Team never owned the namespace", passes.Delete(event.DeleteEvent{Object: wanting("team-acme", false)}), false},
 		"deleted":     {"deliveries stop", passes.Delete(event.DeleteEvent{Object: wanting("team-acme", true)}), true},
 		"not a write": {"the Team is unchanged", passes.Generic(event.GenericEvent{Object: wanting("team-acme", true)}), false},
 	} {

@@ -22,11 +22,11 @@ func TestNext(t *testing.T) {
 		want            Count
 		rewound         bool
 	}{
-		"a new installation":  {"neither the cluster nor the store has a count", Count{}, Count{}, Count{Number: 1, At: noon}, false},
-		"as always":           {"both have the same count", Count{Number: 7, At: before}, Count{Number: 7, At: before}, Count{Number: 8, At: noon}, false},
-		"killed in between":   {"the cluster counts first", Count{Number: 8, At: before}, Count{Number: 7, At: before}, Count{Number: 9, At: noon}, false},
-		"the bucket was away": {"the cluster has the higher count", Count{Number: 70, At: before}, Count{Number: 7, At: before}, Count{Number: 71, At: noon}, false},
-		"put back":            {"no cluster counts less by itself", Count{Number: 6, At: before}, Count{Number: 7, At: noon}, Count{Number: 8, At: noon, LastRollback: &Rollback{From: before, DetectedAt: noon, Evidence: "the cluster has counted to 6, and the bucket to 7"}}, true},
+		"a new installation":         {"neither the cluster nor the store has a count", Count{}, Count{}, Count{Number: 1, At: noon}, false},
+		"regular":                    {"both stores have the same count", Count{Number: 7, At: before}, Count{Number: 7, At: before}, Count{Number: 8, At: noon}, false},
+		"killed in between":          {"the cluster counts first", Count{Number: 8, At: before}, Count{Number: 7, At: before}, Count{Number: 9, At: noon}, false},
+		"the bucket was unavailable": {"the cluster has the higher count", Count{Number: 70, At: before}, Count{Number: 7, At: before}, Count{Number: 71, At: noon}, false},
+		"put back":                   {"the count of a running cluster never decreases", Count{Number: 6, At: before}, Count{Number: 7, At: noon}, Count{Number: 8, At: noon, LastRollback: &Rollback{From: before, DetectedAt: noon, Evidence: "the cluster has counted to 6, and the bucket to 7"}}, true},
 		"put back to before the first count": {
 			"its posts are of then",
 			Count{},
@@ -54,14 +54,14 @@ func TestNext(t *testing.T) {
 func TestRevisionGap(t *testing.T) {
 	for name, tt := range map[string]struct{ why, from, to, want string }{
 		"on":               {"a cluster writes", "100", "2000100", ""},
-		"no earlier count": {"there was no earlier count", "", "100", ""},
+		"no earlier count": {"the bucket has no earlier count", "", "100", ""},
 		"no number":        {"Kubernetes lets a store name versions as it likes", "abc", "100", ""},
 		"not a number":     {"unknown formats are ignored", "100", "abc", ""},
 		"back":             {"etcd counts on, unless it was put back", "100", "99", "resourceVersions went back from 100 to 99"},
 		"nearly a leap":    {"a cluster may have written as much", "100", "1000000099", ""},
-		"a leap":           {"etcdutl makes them leap so", "100", "1000000100", "resourceVersions leapt from 100 to 1000000100"},
+		"a leap":           {"etcdutl skips revisions like this", "100", "1000000100", "resourceVersions leapt from 100 to 1000000100"},
 		"the last leap":    {"etcd can reach this revision", "999999999999999", "1000000999999999", "resourceVersions leapt from 999999999999999 to 1000000999999999"},
-		"microseconds":     {"such a store counts time, and an hour has passed", "1795435200000000", "1795438800000000", ""},
+		"microseconds":     {"the store counts microseconds, and an hour has passed", "1795435200000000", "1795438800000000", ""},
 		"nanoseconds":      {"an hour or a minute may pass in such a store", "1795435200000000000", "1795435260000000000", ""},
 		"back in time":     {"a store with timestamps does not go back either", "1795435260000000000", "1795435200000000000", "resourceVersions went back from 1795435260000000000 to 1795435200000000000"},
 	} {
@@ -77,7 +77,7 @@ func TestMostAdvanced(t *testing.T) {
 		why        string
 		a, b, want Count
 	}{
-		"none":          {"there is no count yet", Count{}, Count{}, Count{}},
+		"none":          {"neither store has a count yet", Count{}, Count{}, Count{}},
 		"the same":      {"the counts are equal", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 7, ResourceVersion: "9"}},
 		"the second":    {"its resourceVersion is the newer one", Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}, Count{Number: 8, ResourceVersion: "10"}},
 		"the first":     {"the first count's resourceVersion is newer", Count{Number: 8, ResourceVersion: "10"}, Count{Number: 7, ResourceVersion: "9"}, Count{Number: 8, ResourceVersion: "10"}},

@@ -67,7 +67,7 @@ type bucket struct {
 	away, refuses bool
 }
 
-var errAway = errors.New("the store is away")
+var errAway = errors.New("the store is unavailable")
 
 func (b *bucket) ReadDocument(ctx context.Context, key, known string, most int64) ([]byte, string, error) {
 	if b.away {
@@ -182,7 +182,7 @@ func TestRestored(t *testing.T) {
 	b.works(first)
 	snapshot := b.snapshot()
 	if state := b.works(first); state.LastRollback != nil {
-		t.Fatalf("%+v of one that works", state)
+		t.Fatalf("%+v for a running detector", state)
 	}
 	b.putBack(snapshot)
 	registry := prometheus.NewRegistry()
@@ -245,7 +245,7 @@ func TestRevisionJump(t *testing.T) {
 		t.Fatalf("%+v", state.LastRollback)
 	}
 	if next := b.works(b.manager(nil)); next.LastRollback == nil || !next.LastRollback.DetectedAt.Equal(state.LastRollback.DetectedAt) {
-		t.Errorf("%+v: it is noticed once", next.LastRollback)
+		t.Errorf("%+v: the jump is detected once", next.LastRollback)
 	}
 }
 
@@ -257,9 +257,9 @@ func TestUnavailable(t *testing.T) {
 		since  time.Duration
 		unsure bool
 	}{
-		"a restart":                 {"it must not wait for the store", time.Minute, false},
-		"a long pause":              {"it may be a snapshot that was put back", 6 * time.Minute, true},
-		"a cluster without a count": {"it may be a snapshot from before the first one", 0, true},
+		"a restart":                 {"a restart must not wait for the store", time.Minute, false},
+		"a long pause":              {"the cluster may be a restored snapshot", 6 * time.Minute, true},
+		"a cluster without a count": {"the cluster may be a snapshot from before the first count", 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, "away-"+strings.ReplaceAll(name, " ", "-"))
@@ -291,9 +291,9 @@ func TestLongUnavailable(t *testing.T) {
 		awayAt bool
 		unsure bool
 	}{
-		"one that knew":     {"it has read the bucket, and there was no rollback since", time.Minute, false, false},
-		"one that believed": {"the cluster's count is recent", time.Minute, true, false},
-		"one that doubted":  {"an unknown result does not become certain later", 6 * time.Minute, true, true},
+		"a process that had read the bucket": {"the detector has read the bucket, and the cluster was not rolled back since", time.Minute, false, false},
+		"a process with a recent count":      {"the cluster's count is recent", time.Minute, true, false},
+		"a process without proof":            {"an unknown result does not become certain later", 6 * time.Minute, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, "long-"+strings.ReplaceAll(name, " ", "-"))
@@ -349,10 +349,10 @@ func TestUnavailableAndRestored(t *testing.T) {
 				}
 			})
 			if !state.UnknownSince.IsZero() || (state.LastRollback != nil) != tt.soon {
-				t.Errorf("%+v while the store is away (%s)", state, tt.why)
+				t.Errorf("%+v while the store is unavailable (%s)", state, tt.why)
 			}
 			if next := b.begins(); !next.UnknownSince.IsZero() || (next.LastRollback != nil) != tt.soon {
-				t.Errorf("%+v of the next manager, while the store is away (%s)", next, tt.why)
+				t.Errorf("%+v of the next manager, while the store is unavailable (%s)", next, tt.why)
 			}
 			b.files.away = false
 			next := b.begins()
@@ -381,12 +381,12 @@ func TestRetriesSoon(t *testing.T) {
 	}{
 		{"a successful count", false, time.Minute},
 		{"a repeated rollback", true, time.Minute},
-		{"the store is away", true, 5 * time.Second},
-		{"it is still unavailable, and the request rate decreases", true, 10 * time.Second},
-		{"it is still unavailable after 10 s", true, 20 * time.Second},
-		{"it is still unavailable after 20 s", true, 40 * time.Second},
+		{"the store is unavailable", true, 5 * time.Second},
+		{"the bucket is still unavailable, and the request rate decreases", true, 10 * time.Second},
+		{"the bucket is still unavailable after 10 s", true, 20 * time.Second},
+		{"the bucket is still unavailable after 20 s", true, 40 * time.Second},
 		{"the usual interval", false, time.Minute},
-		{"it is back", true, time.Minute},
+		{"the bucket is available again", true, time.Minute},
 		{"the bucket is unavailable", false, 5 * time.Second},
 	} {
 		pause := <-b.clock.pauses
@@ -413,7 +413,7 @@ func TestUnwritten(t *testing.T) {
 	b.putBack(snapshot)
 	b.files.refuses = true
 	if state := b.begins(); state.LastRollback == nil {
-		t.Fatal("it was not noticed")
+		t.Fatal("the rollback was not detected")
 	}
 	b.files.away = true
 	if state := b.begins(); state.LastRollback == nil {

@@ -8,7 +8,7 @@ import "testing"
 func TestFold(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, text, want string }{
 		"blanks":   {"platforms change them", " first\n\n  second\tthird ", "first second third"},
-		"composed": {"and compose letters", "cafe\u0301", "caf\u00e9"},
+		"composed": {"combining characters form letters", "cafe\u0301", "caf\u00e9"},
 		"nothing":  {"blanks are not a text", " \n", ""},
 		"case":     {"another case is another text", "Sale", "Sale"},
 	} {
@@ -27,7 +27,7 @@ func TestConsistsOf(t *testing.T) {
 		"shortest":        {"the lower bound is included", "aZ", true},
 		"longest":         {"the upper bound is included", "aZ_0", true},
 		"too short":       {"one character is below the bound", "a", false},
-		"empty":           {"it has no character", "", false},
+		"empty":           {"an empty string has no character", "", false},
 		"too long":        {"five are above the bound", "aZ_09", false},
 		"another at last": {"a line break is a character", "aZ\n", false},
 		"another within":  {"all characters are checked", "a-Z", false},
@@ -47,7 +47,7 @@ func TestTruncate(t *testing.T) {
 		first           string
 		want, wantBytes string
 	}{
-		"fits":      {"it stays as it is", "abcdef", 6, "abcdef", "abcdef", "abcdef"},
+		"fits":      {"a fitting string stays unchanged", "abcdef", 6, "abcdef", "abcdef", "abcdef"},
 		"too long":  {"the mark counts", "abcdefg", 6, "abcdef", "abcde…", "abc…"},
 		"two bytes": {"characters and bytes differ", "éééééé", 6, "éééééé", "éééééé", "é…"},
 		"emoji":     {"characters are not split", "ab😀defgh", 6, "ab😀def", "ab😀de…", "ab…"},

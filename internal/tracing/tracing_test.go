@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 		"version ff":   {"W3C forbids it", "ff" + sampled[2:], false},
 		"version 01":   {"the format of a later version is unknown", "01" + sampled[2:], false},
 		"longer":       {"version 00 does not have more fields", sampled + "-00", false},
-		"blank":        {"it is not trimmed into shape", sampled + " ", false},
+		"blank":        {"the blank is not trimmed", sampled + " ", false},
 		"capitals":     {"W3C wants small letters", "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01", false},
 		"zero trace":   {"the trace id is invalid", "00-00000000000000000000000000000000-b7ad6b7169203331-01", false},
 		"zero span":    {"the span id is invalid", "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", false},
@@ -118,7 +118,7 @@ func TestOrigin(t *testing.T) {
 		"far":                 {"a trace of hours is of no use", sampled, false, 0, false, true, true},
 		"near, not sampled":   {"the caller decided", unsampled, true, 1, true, false, false},
 		"far, not sampled":    {"a post is traced completely or not at all", unsampled, false, 1, false, true, false},
-		"by kubectl":          {"there was no request", "", true, 1, false, false, true},
+		"by kubectl":          {"kubectl's posts have no request", "", true, 1, false, false, true},
 		"by kubectl, unlucky": {"the ratio decides", "", false, 0, false, false, false},
 		"a forged annotation": {"a forged annotation is ignored", "00-x", true, 1, false, false, true},
 		"forged":              {"a forged annotation is ignored", "00-x", true, 0, false, false, false},
@@ -197,12 +197,12 @@ func TestLog(t *testing.T) {
 		write  func(ctx context.Context, log *slog.Logger)
 		trace  any
 	}{
-		"slog": {"the apiserver logs so", ctx, func(ctx context.Context, log *slog.Logger) { log.With("a", 1).InfoContext(ctx, "Request") }, requestTrace},
-		"logr": {"the manager logs so", ctx, func(ctx context.Context, log *slog.Logger) {
+		"slog": {"the apiserver logs with slog", ctx, func(ctx context.Context, log *slog.Logger) { log.With("a", 1).InfoContext(ctx, "Request") }, requestTrace},
+		"logr": {"the manager logs with logr", ctx, func(ctx context.Context, log *slog.Logger) {
 			Logger(ctx, logr.FromSlogHandler(log.Handler())).Info("published")
 		}, requestTrace},
-		"outside": {"there is no trace", t.Context(), func(ctx context.Context, log *slog.Logger) { log.InfoContext(ctx, "Starting") }, nil},
-		"logr outside": {"there is no trace", t.Context(), func(ctx context.Context, log *slog.Logger) {
+		"outside": {"the context has no trace", t.Context(), func(ctx context.Context, log *slog.Logger) { log.InfoContext(ctx, "Starting") }, nil},
+		"logr outside": {"the context has no trace", t.Context(), func(ctx context.Context, log *slog.Logger) {
 			Logger(ctx, logr.FromSlogHandler(log.Handler())).Info("starting")
 		}, nil},
 	} {

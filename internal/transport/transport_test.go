@@ -292,7 +292,7 @@ func TestTrace(t *testing.T) {
 			w.WriteHeader(http.StatusCreated)
 			fmt.Fprint(w, secret)
 		}, "herald.action=publish herald.platform=x http.response.status_code=201"},
-		"refused": {"it shows among the errors", func(w http.ResponseWriter, _ *http.Request) {
+		"refused": {"a refusal shows among the errors", func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, secret, http.StatusBadRequest)
 		}, "error.type=400 herald.action=publish herald.platform=x http.response.status_code=400"},
 		"lost in part": {"the status arrived, but not the body", func(w http.ResponseWriter, _ *http.Request) {

@@ -42,12 +42,12 @@ func TestValid(t *testing.T) {
 		at     time.Time
 		want   bool
 	}{
-		"new":               {"it is new", data, hosts, noon, true},
-		"one of its hosts":  {"more names do no harm", data, hosts[:1], noon, true},
+		"new":               {"the certificate is new", data, hosts, noon, true},
+		"one of its hosts":  {"additional hosts do no harm", data, hosts[:1], noon, true},
 		"clock set back":    {"not every clock is right", data, hosts, noon.Add(-30 * time.Minute), true},
-		"half its life":     {"it is valid for long enough", data, hosts, noon.Add(lifetime / 2), true},
+		"half its life":     {"the certificate is valid for long enough", data, hosts, noon.Add(lifetime / 2), true},
 		"near its end":      {"the renewal must not be missed", data, hosts, noon.Add(lifetime - renewAhead + time.Minute), false},
-		"ended":             {"clients would reject it", data, hosts, noon.Add(lifetime + time.Minute), false},
+		"ended":             {"clients would reject the certificate", data, hosts, noon.Add(lifetime + time.Minute), false},
 		"another host":      {"the Service was renamed", data, []string{"other.svc"}, noon, false},
 		"nothing":           {"the Secret was emptied", nil, hosts, noon, false},
 		"another key":       {"the parts do not belong together", mixed(keyPrivate), hosts, noon, false},
@@ -116,14 +116,14 @@ func TestHostsFor(t *testing.T) {
 		at     time.Time
 		want   []string
 	}{
-		"nothing":      {"there is no certificate yet", nil, noon, []string{"a.svc"}},
+		"nothing":      {"no certificate exists yet", nil, noon, []string{"a.svc"}},
 		"another name": {"another replica needs it", made(t, nil, []string{"b.svc", "10.0.0.1"}, noon), noon, []string{"a.svc", "b.svc", "10.0.0.1"}},
 		"its own name": {"once is enough", made(t, nil, []string{"b.svc", "a.svc"}, noon), noon, []string{"a.svc", "b.svc"}},
 		"near its end": {"unused names are dropped at the renewal", made(t, nil, []string{"b.svc"}, noon), noon.Add(lifetime - renewAhead + time.Minute), []string{"a.svc"}},
 		"a stranger's": {"no authority vouches for its names", map[string][]byte{
 			keyCertificate: other[keyCertificate], keyPrivate: other[keyPrivate], keyAuthority: made(t, nil, []string{"b.svc"}, noon)[keyAuthority],
 		}, noon, []string{"a.svc"}},
-		"many": {"they do not grow for ever", made(t, nil, many, noon), noon, append([]string{"a.svc"}, many[:maxHosts]...)},
+		"many": {"the hosts do not grow indefinitely", made(t, nil, many, noon), noon, append([]string{"a.svc"}, many[:maxHosts]...)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, hostsFor(tc.data, []string{"a.svc"}, tc.at)); diff != "" {

@@ -19,16 +19,16 @@ func TestCallAt(t *testing.T) {
 		config admissionregistrationv1.WebhookClientConfig
 		want   []operation
 	}{
-		"as it is applied":    {"the applied configuration has no path, so tools do not revert it", service(nil), []operation{{"add", "/c/service/path", "/p/w"}}},
+		"applied":             {"the applied configuration has no path, so tools do not revert it", service(nil), []operation{{"add", "/c/service/path", "/p/w"}}},
 		"of an older release": {"the older release had a fixed path", service(new("/p")), []operation{{"add", "/c/service/path", "/p/w"}}},
-		"as it should be":     {"an equal configuration is not written", service(new("/p/w")), nil},
+		"correct":             {"an equal configuration is not written", service(new("/p/w")), nil},
 		"at an address": {
 			"the API server runs outside of the cluster",
 			admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:9443/p")},
 			[]operation{{"replace", "/c/url", "https://127.0.0.1:9443/p/w"}},
 		},
 		"at the right address": {"the API server may run outside of the cluster, and the address is right", admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:9443/p/w")}, nil},
-		"nowhere":              {"the API server does not call it either", admissionregistrationv1.WebhookClientConfig{}, nil},
+		"nowhere":              {"the API server does not call the webhook either", admissionregistrationv1.WebhookClientConfig{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, pathPatch(&tc.config, "/c", "/p/w")); diff != "" {

@@ -39,8 +39,8 @@ func TestUntrusted(t *testing.T) {
 		want   string
 	}{
 		"by its Service":    {"the certificate is as created", service, data[keyAuthority], []*x509.Certificate{leaf}, noon, ""},
-		"by an address":     {"as in the local run", address, data[keyAuthority], []*x509.Certificate{leaf}, noon, ""},
-		"ended":             {"it was not renewed", service, data[keyAuthority], []*x509.Certificate{leaf}, noon.Add(2 * lifetime), "has expired or is not yet valid"},
+		"by an address":     {"the local run uses an address", address, data[keyAuthority], []*x509.Certificate{leaf}, noon, ""},
+		"ended":             {"the certificate was not renewed", service, data[keyAuthority], []*x509.Certificate{leaf}, noon.Add(2 * lifetime), "has expired or is not yet valid"},
 		"another authority": {"the configuration was applied by another tool", service, other, []*x509.Certificate{leaf}, noon, "unknown authority"},
 		"no bundle":         {"the system does not trust our authority", service, nil, []*x509.Certificate{leaf}, noon, "posts.social.herald.dev: x509"},
 		"an invalid bundle": {"an administrator damaged the configuration", service, []byte("x"), []*x509.Certificate{leaf}, noon, "unknown authority"},

@@ -81,7 +81,7 @@ func TestRealStore(t *testing.T) {
 	}
 	must.Succeed(t, first.Add(t.Context(), acme, some[:1]))
 	if state, err := first.Stats(t.Context(), acme); err != nil || state.Posts != 1 {
-		t.Errorf("%+v, %v; want the one that was entered since", state, err)
+		t.Errorf("%+v, %v; want the entry that was added since", state, err)
 	}
 }
 
@@ -183,10 +183,10 @@ func TestInvalidEntries(t *testing.T) {
 		reason string
 		change func(*lists.Entry)
 	}{
-		"Unfinished": {"it may still change", func(e *lists.Entry) { e.Status = v1alpha1.PhaseProcessing }},
-		"Nameless":   {"it could not be read by name", func(e *lists.Entry) { e.Name = "" }},
-		"NoUID":      {"it could not be distinguished from another one with its name", func(e *lists.Entry) { e.UID = "" }},
-		"Title":      {"readers would reject it", func(e *lists.Entry) { e.Title = string(make([]byte, 1025)) }},
+		"Unfinished": {"the post may still change", func(e *lists.Entry) { e.Status = v1alpha1.PhaseProcessing }},
+		"Nameless":   {"the entry could not be read by name", func(e *lists.Entry) { e.Name = "" }},
+		"NoUID":      {"the entry could not be distinguished from another one with its name", func(e *lists.Entry) { e.UID = "" }},
+		"Title":      {"readers would reject the title", func(e *lists.Entry) { e.Title = string(make([]byte, 1025)) }},
 	} {
 		files := storetest.NewMemory(time.Now)
 		e := posted(1)

@@ -105,7 +105,7 @@ func TestGet(t *testing.T) {
 		"cut":                  {"a broken connection is temporary", s.URL + "/cut", ten, "the file ended before its announced size", false},
 		"empty":                {"an empty file is invalid", s.URL + "/empty", ten, "the file is empty", true},
 		"encoded":              {"few bytes could unfold to many", s.URL + "/encoded", ten, "the server sends the file encoded, although it was asked not to", true},
-		"missing":              {"it may be published a little later", s.URL + "/status/404", ten, "the server answers with status 404", false},
+		"missing":              {"the file may be published a little later", s.URL + "/status/404", ten, "the server answers with status 404", false},
 		"down":                 {"the server may recover", s.URL + "/status/503", ten, "the server answers with status 503", false},
 		"hurried":              {"a later retry may succeed", s.URL + "/status/429", ten, "the server answers with status 429", false},
 		"gone":                 {"the file is permanently gone", s.URL + "/status/410", ten, "the server answers with status 410", true},
@@ -117,7 +117,7 @@ func TestGet(t *testing.T) {
 		"redirect to a file":   {"the redirect leaves HTTP", s.URL + "/to?u=file:///etc/passwd", ten, "it is not an https address", true},
 		"redirect with a name": {"credentials are not sent", s.URL + "/to?u=https://a:b@example.com/", ten, "it holds a user name or password", true},
 		"http":                 {"only https", "http://example.com/a", ten, "it is not an https address", true},
-		"password":             {"it would be shown to all", "https://a:b@example.com/a", ten, "it holds a user name or password", true},
+		"password":             {"the status would show the password to all readers", "https://a:b@example.com/a", ten, "it holds a user name or password", true},
 		"no server":            {"the host is missing", "https:///a", ten, "it names no server", true},
 		"no URL":               {"the URL cannot be parsed", "https://[::1/a", ten, "it is not a URL", true},
 	} {

@@ -59,7 +59,7 @@ func films(tb testing.TB) map[string]file {
 		"a drone's subtitles":   {"places as a text", mp4Type, movie(drone, trak(samples{handler: "sbtl", id: 2, format: box("tx3g", make([]byte, 38)), offsets: []uint32{mediaAt}, sizes: []uint32{uint32(len(drone) - 4)}})), []string{"47.2"}, []string{"more"}},
 		"a dashboard camera":    {"blocks among the frames, in a table", mp4Type, movie(join(picture, box("free", "GPS ", place), picture), box("gps ", words(0, 1, first, 8+4+uint32(len(place))))), []string{place}, []string{picture}},
 		"a track in fragments":  {"each fragment has the offsets of its samples", mp4Type, fragmented(picture, place), []string{place}, []string{picture}},
-		"a track out of bounds": {"the samples of a track are never what describes the film", mp4Type, movie(media, trak(samples{handler: "meta", id: 2, format: box("gpmd", make([]byte, 8)), offsets: []uint32{0, first, uint32(mediaAt + len(media))}, sizes: []uint32{mediaAt, uint32(len(place)), 1 << 20}})), nil, []string{picture, "ftypisom", "moov"}},
+		"a track out of bounds": {"the samples of a track never describe the film", mp4Type, movie(media, trak(samples{handler: "meta", id: 2, format: box("gpmd", make([]byte, 8)), offsets: []uint32{0, first, uint32(mediaAt + len(media))}, sizes: []uint32{mediaAt, uint32(len(place)), 1 << 20}})), nil, []string{picture, "ftypisom", "moov"}},
 	}
 }
 

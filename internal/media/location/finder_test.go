@@ -69,7 +69,7 @@ func TestFinder(t *testing.T) {
 
 // TestFinderFails checks that an unavailable store is tried again, and that its error is returned.
 func TestFinderFails(t *testing.T) {
-	away := errors.New("the store is away")
+	away := errors.New("the store is unavailable")
 	from := &opened{data: placed(t), err: away}
 	finder := location.NewFinder(from.open)
 	file := location.File{Key: "team/a", ETag: "e", MIMEType: jpegType, Size: int64(len(from.data))}

@@ -54,8 +54,8 @@ func photos(tb testing.TB) map[string]file {
 	}
 	return map[string]file{
 		"exif, big-endian":    {"cameras write big-endian", jpegType, placed(tb), []string{big, moon}, []string{camera, note, title}},
-		"exif, little-endian": {"as phones write it", jpegType, photo(tb, segment(0xe1, "Exif\x00\x00", exif(binary.LittleEndian))), []string{little, moon}, []string{camera, note, title}},
-		"xmp":                 {"as programs write it", jpegType, photo(tb, segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00", placedXMP())), told, []string{"Herald 1 > 0", "<xmp:Label>kept"}},
+		"exif, little-endian": {"phones write little-endian", jpegType, photo(tb, segment(0xe1, "Exif\x00\x00", exif(binary.LittleEndian))), []string{little, moon}, []string{camera, note, title}},
+		"xmp":                 {"programs write XMP", jpegType, photo(tb, segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00", placedXMP())), told, []string{"Herald 1 > 0", "<xmp:Label>kept"}},
 		"xmp that is no xml": {
 			"the location cannot be separated from the rest", jpegType,
 			photo(tb, segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00", `<x exif:GPSLatitude="47,22.1"`)),
@@ -75,18 +75,18 @@ func photos(tb testing.TB) map[string]file {
 			[]string{"Herald 1"},
 		},
 		"iptc": {
-			"as agencies write it", jpegType, photo(tb, segment(0xed, "Photoshop 3.0\x00", iptc())),
+			"agencies write IPTC", jpegType, photo(tb, segment(0xed, "Photoshop 3.0\x00", iptc())),
 			[]string{"Zurich", "Switzerland"},
 			[]string{"A headline"},
 		},
 		"iptc in two parts": {
-			"resources go on in the next segment", jpegType,
+			"resources continue in the next segment", jpegType,
 			photo(tb, segment(0xed, "Photoshop 3.0\x00", iptc()[:20]), segment(0xed, "Photoshop 3.0\x00", iptc()[20:])),
 			[]string{"Switzerland"},
 			[]string{"A headline"},
 		},
 		"gopro": {
-			"its photos have what its films have", jpegType, photo(tb, segment(0xe6, "GoPro\x00DEVC....GPS5 47221")), []string{"47221"}, nil,
+			"photos and films have the same location data", jpegType, photo(tb, segment(0xe6, "GoPro\x00DEVC....GPS5 47221")), []string{"47221"}, nil,
 		},
 		"metadata in metadata": {
 			"EXIF may contain the other two", jpegType,
@@ -131,7 +131,7 @@ func drawings(tb testing.TB) map[string]file {
 		"png exif":        {"PNG has a chunk for Exif", pngType, drawing(tb, chunk("eXIf", exif(binary.BigEndian)), nil), []string{big}, []string{camera}},
 		"png exif behind": {"EXIF may follow the pixels", pngType, drawing(tb, nil, chunk("eXIf", exif(binary.BigEndian))), []string{big}, []string{camera}},
 		"png xmp": {
-			"the chunk for it", pngType, drawing(tb, chunk("iTXt", "XML:com.adobe.xmp\x00\x00\x00\x00\x00", placedXMP()), nil), told, []string{"<xmp:Label>kept"},
+			"PNG has a chunk for it", pngType, drawing(tb, chunk("iTXt", "XML:com.adobe.xmp\x00\x00\x00\x00\x00", placedXMP()), nil), told, []string{"<xmp:Label>kept"},
 		},
 		"png xmp, compressed": {
 			"a compressed text is emptied completely", pngType, drawing(tb, chunk("iTXt", "XML:com.adobe.xmp\x00\x01\x00\x00\x00", compressed([]byte(placedXMP()))), nil), []string{"XML:com.adobe.xmp"}, []string{"tEXtComment"},
@@ -146,7 +146,7 @@ func drawings(tb testing.TB) map[string]file {
 		"png raw xmp":   {"ImageMagick stores other files' metadata like this", pngType, drawing(tb, chunk("zTXt", "Raw profile type xmp\x00\x00", compressed(raw("xmp", []byte(placedXMP())))), nil), []string{"Raw profile"}, nil},
 		"png raw iptc":  {"ImageMagick stores other files' metadata like this", pngType, drawing(tb, chunk("zTXt", "Raw profile type iptc\x00\x00", compressed(raw("iptc", iptc()))), nil), []string{"Raw profile"}, nil},
 		"png property":  {"ImageMagick stores other files' metadata like this", pngType, drawing(tb, chunk("tEXt", "exif:GPSLatitude\x0047/1, 22/1"), nil), []string{"47/1"}, nil},
-		"webp metadata": {"the chunks for it", webpType, web(tb, webChunk("EXIF", exif(binary.LittleEndian)), webChunk("XMP ", placedXMP())), append([]string{string(latitude(binary.LittleEndian))}, told...), []string{camera, "<xmp:Label>kept"}},
+		"webp metadata": {"WebP has chunks for it", webpType, web(tb, webChunk("EXIF", exif(binary.LittleEndian)), webChunk("XMP ", placedXMP())), append([]string{string(latitude(binary.LittleEndian))}, told...), []string{camera, "<xmp:Label>kept"}},
 		"webp exif with a prefix": {
 			"some programs put that of JPEG in front", webpType, web(tb, webChunk("EXIF", "Exif\x00\x00", exif(binary.BigEndian))), []string{big}, []string{camera},
 		},

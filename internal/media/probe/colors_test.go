@@ -59,7 +59,7 @@ func TestColors(t *testing.T) {
 		"cHRM without gAMA":  {"browsers ignore it", chunks(wide), 0, false, ""},
 		"cHRM and a profile": {"the profile counts", chunks(wide, gamma(100_000), chunk("iCCP", []byte("x\x00\x00nonsense"))), 0, false, ""},
 		"cHRM and sRGB":      {"sRGB counts", chunks(wide, gamma(100_000), chunk("sRGB", []byte{0})), 0, false, ""},
-		"cHRM of a line":     {"it spans no colours", chunks(chunk("cHRM", chromaticities(0.3, 0.3, 0.1, 0.1, 0.2, 0.2, 0.3, 0.3)), gamma(45_455)), 0, false, ""},
+		"cHRM of a line":     {"the primaries do not span an area", chunks(chunk("cHRM", chromaticities(0.3, 0.3, 0.1, 0.1, 0.2, 0.2, 0.3, 0.3)), gamma(45_455)), 0, false, ""},
 		"empty cHRM":         {"decoders ignore an empty cHRM", chunks(chunk("cHRM", make([]byte, 32)), gamma(45_455)), 0, false, ""},
 		"cHRM cut":           {"decoders ignore it", chunks(chunk("cHRM", nil), gamma(45_455)), 0, false, ""},
 	} {

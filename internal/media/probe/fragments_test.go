@@ -55,7 +55,7 @@ func TestProbeFragments(t *testing.T) {
 			movie{},
 			moof(box("tfhd", words(1|lastsFlag, 1, 0, 7, 50)), plain), 500 * time.Millisecond,
 		},
-		"each by itself": {
+		"each fragment alone": {
 			"variable rates",
 			movie{standard: 40},
 			moof(of(1), box("trun", words(eachLasts, 3, 10, 20, 30))), 60 * time.Millisecond,
@@ -81,7 +81,7 @@ func TestProbeFragments(t *testing.T) {
 			box("moof", box("traf", of(1), plain), box("traf", box("tfhd", words(lastsFlag, 2, 20)), plain)), 400 * time.Millisecond,
 		},
 		"several fragments": {
-			"they add up",
+			"the durations of the fragments add up",
 			movie{standard: 40},
 			join(moof(of(1), plain), frames, moof(of(1), plain)), 800 * time.Millisecond,
 		},
@@ -160,7 +160,7 @@ func TestProbeRefusesStructures(t *testing.T) {
 		"without end": {"a fragment of some months is a lie", film(moof(box("tfhd", words(lastsFlag, 1, all)), box("trun", words(0, all)))), "30 days"},
 		"without end, repeated": {"sums must not overflow to a small number", film(bytes.Repeat(
 			moof(box("tfhd", words(lastsFlag, 1, all)), box("trun", words(0, all))), 3)), "30 days"},
-		"samples missing":  {"a run that ends before its samples do", film(moof(box("tfhd", words(0, 1)), box("trun", words(eachLasts, 3, 40, 40)))), "shorter than its required fields"},
+		"samples missing":  {"a run that ends before its samples", film(moof(box("tfhd", words(0, 1)), box("trun", words(eachLasts, 3, 40, 40)))), "shorter than its required fields"},
 		"table missing":    {"the same of the table", join(brand, moov(movie{table: box("stts", words(0, 2, 1, 1))}), box("moof"), frames), "shorter than its required fields"},
 		"index missing":    {"the same of an index", film(box("sidx", words(0, 1, 1000, 0, 0, 2, 100, 700, 0))), "shorter than its required fields"},
 		"no header":        {"samples of no track", film(moof(box("trun", words(0, 10)))), "start with its track"},
@@ -170,7 +170,7 @@ func TestProbeRefusesStructures(t *testing.T) {
 		"too many tracks":  {"no camera records a thousand tracks", join(brand, box("moov", bytes.Repeat(box("trak"), 1000)), frames), "too many tracks"},
 		"too many parts":   {"a film does not have a million boxes", film(bytes.Repeat(box("free"), 1_100_000)), "too many parts"},
 		"beyond its place": {"a part that is longer than its container", join(brand, box("moov", words(64), "trak"), frames, make([]byte, 64)), "the one it belongs to"},
-		"no size":          {"a part that ends before its header does", film(words(4), "free"), "shorter than its own header"},
+		"no size":          {"a part that ends before its header", film(words(4), "free"), "shorter than its own header"},
 		"no long size":     {"a size of 64 bits that is not there", join(brand, box("moov", words(1), "trak"), frames), "shorter than its own header"},
 		"beyond all":       {"a size that no file has", film(words(1), "free", words(all, all)), "cut off"},
 		"a film in a film": {"a box in the wrong place is ignored", join(brand, box("moov", moov(movie{duration: 1000})), frames), "no video track"},

@@ -49,7 +49,7 @@ func TestUnsupportedFormats(t *testing.T) {
 		"by three":      {"cjpeg -sample 3x1", sampled(0x31, 0x11, 0x11), "sampled as 3x1,1x1,1x1"},
 		"by four":       {"cjpeg -sample 1x4", sampled(0x14, 0x11, 0x11), "sampled as 1x4,1x1,1x1"},
 		"unlike":        {"cjpeg -sample 2x2,1x2", sampled(0x22, 0x12, 0x11), "sampled as 2x2,1x2,1x1"},
-		"height behind": {"scanners that do not know it before", with(jpeg, frame+height, 0, 0), "a height that only follows"},
+		"height behind": {"some scanners only know the height at the end", with(jpeg, frame+height, 0, 0), "a height that only follows"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts, err := probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), jpegType)
@@ -105,7 +105,7 @@ func TestSeveralPictures(t *testing.T) {
 		want bool
 	}{
 		"one":            {"no data follows it", jpeg, false},
-		"several":        {"the list of them is in front", join(jpeg[:2], "\xff\xe2\x00\x0aMPF\x00II*\x00", jpeg[2:], jpeg), true},
+		"several":        {"the list of pictures comes first", join(jpeg[:2], "\xff\xe2\x00\x0aMPF\x00II*\x00", jpeg[2:], jpeg), true},
 		"not in a list":  {"data after it does not matter", join(jpeg, jpeg), false},
 		"a like segment": {"other data uses the same marker", join(jpeg[:2], "\xff\xe2\x00\x0aMPX\x00II*\x00", jpeg[2:]), false},
 	} {

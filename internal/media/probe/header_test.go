@@ -31,7 +31,7 @@ func TestReadHeader(t *testing.T) {
 		"jpeg of full colours": {"colours are stored for every point", full, jpegType, 1, pixels * 3},
 		"progressive jpeg":     {"its coefficients are in memory until the end", with(sparse, frame+1, 0xc2), jpegType, 1, pixels * 15 / 2},
 		"jpeg of other colours": {
-			"they are converted into a copy",
+			"CMYK files are converted into a copy",
 			join(full[:2], "\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00", full[2:]), jpegType, 1, pixels * 7,
 		},
 		"turned jpeg":    {"each orientation is reported", turnedJPEG(sparse, 3), jpegType, 3, pixels * 3 / 2},

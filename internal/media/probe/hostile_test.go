@@ -58,7 +58,7 @@ func hostile(tb testing.TB, by int) map[string]struct {
 			fragmented(nil, moof(box("tfhd", words(0x8, 1, 1)), box("trun", words(0, all)))),
 		},
 		"samples that are not there": {
-			"each would have a duration", mp4Type,
+			"each entry would have a duration", mp4Type,
 			fragmented(nil, moof(box("tfhd", words(0, 1)), box("trun", words(0x100, all)))),
 		},
 		"a film in a film": {"the path to the innermost is as long as the file", mp4Type, join(brand, nested)},
@@ -99,7 +99,7 @@ func hostile(tb testing.TB, by int) map[string]struct {
 		},
 		"empty film":    {"a film may consist of boxes without an end", mp4Type, join(brand, bytes.Repeat(box("free"), 1_200_000/by))},
 		"jpeg segments": {"a JPEG may start with millions of segments", jpegType, join("\xff\xd8", strings.Repeat("\xff\xe1\x00\x02", 1<<20/by), file(tb, "picture.jpg")[2:])},
-		"jpeg filling":  {"millions of fill bytes may separate them", jpegType, join("\xff\xd8", strings.Repeat("\xff", 4<<20/by), file(tb, "picture.jpg")[3:])},
+		"jpeg filling":  {"millions of fill bytes may separate the markers", jpegType, join("\xff\xd8", strings.Repeat("\xff", 4<<20/by), file(tb, "picture.jpg")[3:])},
 		"jpeg tags": {
 			"nested metadata that refers to itself", jpegType,
 			bombedJPEG(file(tb, "picture.jpg"), 65_000),

@@ -56,13 +56,13 @@ func TestProbeImages(t *testing.T) {
 		width int32
 		says  string
 	}{
-		"jpeg with a thumbnail":          {"as cameras write it", thumbnailed, jpegType, 64, ""},
+		"jpeg with a thumbnail":          {"cameras embed a thumbnail", thumbnailed, jpegType, 64, ""},
 		"cut jpeg with a thumbnail":      {"the thumbnail has its own end marker", thumbnailed[:len(thumbnailed)-100], jpegType, 0, "cut off"},
-		"jpeg cut before its pixels":     {"only the thumbnail is there", thumbnailed[:len(jpeg)+300], jpegType, 0, "cut off"},
+		"jpeg cut before its pixels":     {"only the thumbnail exists", thumbnailed[:len(jpeg)+300], jpegType, 0, "cut off"},
 		"jpeg and a preview":             {"cameras append another picture", join(jpeg, jpeg), jpegType, 64, ""},
 		"jpeg and a film":                {"phones append a short film", join(jpeg, motion), jpegType, 64, ""},
 		"cut jpeg and noise":             {"appended data does not end the picture", join(jpeg[:len(jpeg)-100], motion), jpegType, 0, "cut off"},
-		"jpeg without its end":           {"every pixel is there", jpeg[:len(jpeg)-2], jpegType, 64, ""},
+		"jpeg without its end":           {"every pixel exists", jpeg[:len(jpeg)-2], jpegType, 64, ""},
 		"jpeg without its end and noise": {"appended data may be mistaken for pixels", join(jpeg[:len(jpeg)-2], motion), jpegType, 0, "cut off"},
 		"jpeg with an end across a read": {"the end may lie anywhere", join(jpeg, make([]byte, 64<<10-1)), jpegType, 64, ""},
 		"jpeg with filling":              {"decoders pass over it", join(jpeg[:2], "\xff\xff\xff\xff", jpeg[3:]), jpegType, 64, ""},

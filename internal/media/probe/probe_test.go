@@ -96,9 +96,9 @@ func TestProbe(t *testing.T) {
 		"telephone's brand": {"Android writes it into .mp4", branded("3gp4"), mp4Type, video(mp4Type)},
 		"tool's brand":      {"Dolby's tools write it", branded("dby1"), mp4Type, video(mp4Type)},
 		"sound's brand":     {"the tracks determine that it is a video", branded("M4A "), mp4Type, video(mp4Type)},
-		"unknown brand":     {"the next program has the next one", branded("zzzz"), mp4Type, video(mp4Type)},
+		"unknown brand":     {"a new program has a new brand", branded("zzzz"), mp4Type, video(mp4Type)},
 		"no brand":          {"old QuickTime files have no brand", unbranded(file(t, "quicktime.mov")), movType, video(movType)},
-		"brand is late":     {"players look for it anywhere", join(box("uuid", make([]byte, 40)), shifted), mp4Type, video(mp4Type)},
+		"late brand":        {"players look for the brand anywhere", join(box("uuid", make([]byte, 40)), shifted), mp4Type, video(mp4Type)},
 		"ID3 tag behind":    {"programs for music append it; players ignore it", append(file(t, "tail.mp4"), join("TAG", make([]byte, 125))...), mp4Type, video(mp4Type)},
 		"XMP behind":        {"programs for pictures append XMP", append(file(t, "faststart.mp4"), "<?xpacket begin='' id='W5M0MpCehiHzreSzNTczkc9d'?><x:xmpmeta/>"...), mp4Type, video(mp4Type)},
 		"0xff behind":       {"disks are padded with it", append(file(t, "tail.mp4"), bytes.Repeat([]byte{0xff}, 512)...), mp4Type, video(mp4Type)},
@@ -141,7 +141,7 @@ func TestProbeRefuses(t *testing.T) {
 		"text":               {"any file can be sent", []byte("hello"), pngType, v1alpha1.ReasonWrongType, "text/plain"},
 		"noise":              {"the type is unknown", []byte{1, 2, 3, 0xfe}, pngType, v1alpha1.ReasonWrongType, "no known type"},
 		"gif":                {"Herald and the platforms do not support it", file(t, "picture.gif"), jpegType, v1alpha1.ReasonWrongType, "image/gif"},
-		"png as jpeg":        {"a platform would refuse it later", file(t, "picture.png"), jpegType, v1alpha1.ReasonWrongType, "image/png"},
+		"png as jpeg":        {"a platform would reject the file later", file(t, "picture.png"), jpegType, v1alpha1.ReasonWrongType, "image/png"},
 		"HEIC as mp4":        {"images have the structure of films, too", heic, mp4Type, v1alpha1.ReasonWrongType, "image/heic"},
 		"image as video":     {"a lie", file(t, "picture.jpg"), mp4Type, v1alpha1.ReasonWrongType, "image/jpeg"},
 		"sound only":         {"an MP4 may be audio only", file(t, "audio.mp4"), mp4Type, v1alpha1.ReasonDamaged, "no video track"},
@@ -245,7 +245,7 @@ func (e endlessBoxes) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func TestProbeReturnsReadErrors(t *testing.T) {
-	boom := errors.New("the store is away")
+	boom := errors.New("the store is unavailable")
 	for _, mimeType := range []string{mp4Type, jpegType} {
 		if _, err := probe.Probe(&sparse{size: 100, fail: boom}, 100, mimeType); !errors.Is(err, boom) {
 			t.Errorf("%s: a store that fails does not make the file bad: got %v", mimeType, err)

@@ -55,10 +55,10 @@ func TestRepairKeepsIntactParts(t *testing.T) {
 		// top and bottom are the minimum numbers of equal rows.
 		top, bottom int
 	}{
-		"whole":                {"it needs no repair", file(t, "picture.jpg"), file(t, "picture.jpg"), 48, 48},
-		"whole, with restarts": {"it needs no repair", file(t, "restarts.jpg"), file(t, "restarts.jpg"), 44, 44},
-		"cut":                  {"the first row is there", file(t, "restarts.jpg"), file(t, "restarts.jpg")[:1250], row, 0},
-		"without its end":      {"all of it is there", file(t, "restarts.jpg"), file(t, "restarts.jpg")[:len(file(t, "restarts.jpg"))-2], 44, 44},
+		"whole":                {"an intact file needs no repair", file(t, "picture.jpg"), file(t, "picture.jpg"), 48, 48},
+		"whole, with restarts": {"an intact file needs no repair", file(t, "restarts.jpg"), file(t, "restarts.jpg"), 44, 44},
+		"cut":                  {"the first row exists", file(t, "restarts.jpg"), file(t, "restarts.jpg")[:1250], row, 0},
+		"without its end":      {"all rows exist", file(t, "restarts.jpg"), file(t, "restarts.jpg")[:len(file(t, "restarts.jpg"))-2], 44, 44},
 		"a hole":               {"the part after the next restart is complete", file(t, "restarts.jpg"), broken(file(t, "restarts.jpg")), 0, 44 - row},
 		"a lost mark": {
 			"the next restart marker has a number",
@@ -68,7 +68,7 @@ func TestRepairKeepsIntactParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mended := probe.Repair(tc.data)
 			if mended == nil {
-				t.Fatalf("%s: it cannot be mended", tc.why)
+				t.Fatalf("%s: the file cannot be repaired", tc.why)
 			}
 			want, got := decoded(t, tc.whole), decoded(t, mended)
 			if top, bottom := sameRows(want, got, true), sameRows(want, got, false); top < tc.top || bottom < tc.bottom {

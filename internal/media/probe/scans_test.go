@@ -26,9 +26,9 @@ func TestScans(t *testing.T) {
 		most   int
 		refuse bool
 	}{
-		"a photo":               {"it has one", string(photo), 1, false},
+		"a photo":               {"a photo has one scan", string(photo), 1, false},
 		"a photo, none allowed": {"no scan is allowed", string(photo), 0, true},
-		"as many as may be":     {"the bound is one of them", "\xff\xd8" + scan + scan + scan + "\xff\xd9", 3, false},
+		"the maximum":           {"the bound is inclusive", "\xff\xd8" + scan + scan + scan + "\xff\xd9", 3, false},
 		"one scan too many":     {"each scan costs a pass", "\xff\xd8" + scan + scan + scan + scan + "\xff\xd9", 3, true},
 		"a preview inside":      {"metadata contains a preview", "\xff\xd8" + preview[:34] + scan + "\xff\xd9", 1, false},
 		"behind its end":        {"decoders stop at the end marker", "\xff\xd8" + scan + "\xff\xd9" + scan, 1, true},

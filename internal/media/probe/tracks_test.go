@@ -77,7 +77,7 @@ func TestProbeTracks(t *testing.T) {
 		reel   reel
 		want   probe.Facts
 	}{
-		"all of it": {
+		"a complete film": {
 			"recorded by a phone",
 			reel{header: 1000, width: 320, height: 240, entry: h264, sound: tone("mp4a", decoder(0x40)), times: []uint32{30, 40}},
 			probe.Facts{Width: 320, Height: 240, Duration: 1200 * time.Millisecond, FrameRate: 25, VideoCodec: "h264", AudioCodec: "aac"},
@@ -138,7 +138,7 @@ func TestProbeTracks(t *testing.T) {
 			probe.Facts{Width: 320, Height: 240, Duration: 8200 * time.Millisecond, FrameRate: 201 / 8.2, VideoCodec: "h264"},
 		},
 		"HEVC of Apple": {
-			"as iPhones record it",
+			"iPhones record this layout",
 			reel{header: 1000, width: 320, height: 240, entry: frame("hvc1", 320, 240), sound: tone("lpcm")},
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, VideoCodec: "hevc", AudioCodec: "pcm"},
 		},
@@ -163,7 +163,7 @@ func TestProbeTracks(t *testing.T) {
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, VideoCodec: "h264", AudioCodec: "aac"},
 		},
 		"part of an entry that is damaged": {
-			"players do without it",
+			"players do not need it",
 			reel{header: 1000, width: 320, height: 240, entry: frame("avc1", 320, 240, words(3), "pasp")},
 			probe.Facts{Width: 320, Height: 240, Duration: time.Second, VideoCodec: "h264"},
 		},

@@ -47,7 +47,7 @@ func TestVerify(t *testing.T) {
 	}{
 		"image":         {"the file matches its declaration", picture, pngType, int64(len(picture)), v1alpha1.ReasonUploaded},
 		"video":         {"the file matches its declaration", video, mp4Type, int64(len(video)), v1alpha1.ReasonUploaded},
-		"size unknown":  {"a source need not state one", picture, pngType, 0, v1alpha1.ReasonUploaded},
+		"size unknown":  {"a source need not state a size", picture, pngType, 0, v1alpha1.ReasonUploaded},
 		"another size":  {"part of a file, or another file", picture, pngType, int64(len(picture)) + 1, v1alpha1.ReasonWrongSize},
 		"another type":  {"the declared type determines the platform's request", picture, jpegType, int64(len(picture)), v1alpha1.ReasonWrongType},
 		"cut off":       {"a file that no viewer shows", picture[:300], pngType, 300, v1alpha1.ReasonDamaged},

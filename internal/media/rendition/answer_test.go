@@ -130,7 +130,7 @@ func FuzzAnswer(f *testing.F) {
 func TestMessageIsBounded(t *testing.T) {
 	var a answer
 	if err := readMessage(io.MultiReader(bytes.NewReader([]byte{0, 0x20, 0, 1}), zeros{}), longestJob, &a); err == nil {
-		t.Error("it was read")
+		t.Error("the oversized message was read")
 	}
 }
 

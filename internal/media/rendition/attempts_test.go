@@ -110,7 +110,7 @@ func TestShelvesShareTurns(t *testing.T) {
 		}()
 		synctest.Wait()
 		if second {
-			t.Error("both run concurrently")
+			t.Error("both jobs run concurrently")
 		}
 		close(first)
 		synctest.Wait()

@@ -29,8 +29,8 @@ type FileStore interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Cache stores renditions in the store, next to their sources, and has them made: a limited number at a time, with
-// teams taking turns. It is safe for concurrent use.
+// Cache stores renditions in the store, next to their sources, and limits their concurrent creation, with teams
+// taking turns. It is safe for concurrent use.
 type Cache struct {
 	store FileStore
 	// recent caches the most recently requested renditions, by key.

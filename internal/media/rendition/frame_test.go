@@ -85,10 +85,10 @@ func TestExtractScalesPixels(t *testing.T) {
 	}{
 		"wide points": {"HDV stores 1440 for 1920", "1440x1080", "4/3", 1280, 720},
 		"high points": {"pixels that are higher than wide", "720x1080", "1/2", 240, 720},
-		"small":       {"it is widened to its shape, and not enlarged", "64x48", "4/3", 85, 48},
+		"small":       {"the frame is widened to its shape, and not enlarged", "64x48", "4/3", 85, 48},
 		"squares":     {"square pixels need no scaling", "64x48", "1/1", 64, 48},
 		"no shape":    {"undefined means square", "64x48", "0/1", 64, 48},
-		"a line":      {"such a line would have no height", "640x8", "50/1", 1280, 1},
+		"a line":      {"the frame would have no height", "640x8", "50/1", 1280, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "film.mp4")
@@ -217,7 +217,7 @@ exit 1
 `)
 	_, err := program.Extract(t.Context(), videoOf([]byte("film")), 0)
 	if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "Cannot fork") {
-		t.Errorf("it starts another process: %v: %v", err, cause)
+		t.Errorf("the child starts another process: %v: %v", err, cause)
 	}
 	program = script(t, `ulimit -v >&2
 ulimit -t >&2
@@ -232,7 +232,7 @@ exit 1
 	}
 	_, err = script(t, "exec /bin/true\n").Extract(t.Context(), videoOf([]byte("film")), 0)
 	if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "not permitted") {
-		t.Errorf("it becomes another program: %v: %v", err, cause)
+		t.Errorf("the child becomes another program: %v: %v", err, cause)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestInks(t *testing.T) {
 		says     string
 	}{
 		"without a profile":      {"browsers show it without a profile", mixed, true, ""},
-		"plain, without":         {"as browsers show it", plainInks(t, mixed), true, ""},
+		"plain, without":         {"browsers show CMYK without a profile like this", plainInks(t, mixed), true, ""},
 		"with a profile":         {"all inks are gray in this profile", with(mixed, gray), false, ""},
 		"plain, with a profile":  {"all inks are gray in this profile", with(plainInks(t, mixed), gray), false, ""},
 		"with one for light":     {"an RGB profile does not describe inks", with(mixed, inkProfile("RGB ", "mft1", 0)), true, ""},

@@ -37,8 +37,8 @@ func TestBlank(t *testing.T) {
 		want   bool
 	}{
 		"white":         {"white on white", logo(color.White, 2000), jpegOnly, true},
-		"nearly white":  {"it cannot be seen", logo(color.Gray{245}, 2000), jpegOnly, true},
-		"a few points":  {"they cannot be seen", logo(color.Black, 4), jpegOnly, true},
+		"nearly white":  {"the logo is invisible", logo(color.Gray{245}, 2000), jpegOnly, true},
+		"a few points":  {"the points are invisible", logo(color.Black, 4), jpegOnly, true},
 		"invisible":     {"all pixels are transparent", logo(color.White, 0), jpegOnly, true},
 		"black":         {"black on white", logo(color.Black, 200), jpegOnly, false},
 		"pale":          {"light gray on white can be seen", logo(color.Gray{220}, 2000), jpegOnly, false},
@@ -122,9 +122,9 @@ func TestDamagedPixels(t *testing.T) {
 		want bool
 	}{
 		"in the middle":     {"the upper part is shown", broken(asJPEG(t, quarters(640, 480)), 3000), true},
-		"between restarts":  {"the rows below are there, too", broken(sample(t, "restarts.jpg"), 400), true},
+		"between restarts":  {"the rows below exist, too", broken(sample(t, "restarts.jpg"), 400), true},
 		"cut":               {"the upper part is shown", sample(t, "restarts.jpg")[:1300], true},
-		"of a late scan":    {"it is less sharp", broken(sample(t, "progressive.jpg"), 40), true},
+		"of a late scan":    {"the picture is less sharp", broken(sample(t, "progressive.jpg"), 40), true},
 		"of the first scan": {"a partial first scan shows no picture", broken(sample(t, "progressive.jpg"), 1200), false},
 		"of all colours":    {"the colours are stored one after another", sample(t, "channels.jpg")[:1000], false},
 	} {

@@ -124,7 +124,7 @@ func TestMemoryNextToImages(t *testing.T) {
 	}{
 		"a pod of the chart":    {"768 MiB are for an image or a video", 1, 691 << 20, false},
 		"a gigabyte":            {"half is the manager's own", 1, 1000 << 20, false},
-		"a gigabyte and a half": {"it has room for one of each", 1, 1536 << 20, true},
+		"a gigabyte and a half": {"the memory has room for one of each", 1, 1536 << 20, true},
 		"two images":            {"the two images use it", 2, 2048 << 20, false},
 		"no limit":              {"the machine is large enough, or no limit would help", 4, math.MaxInt64, true},
 	} {
@@ -141,13 +141,13 @@ func TestSlotsForMemory(t *testing.T) {
 		memory     int64
 		want       int
 	}{
-		"a pod of the chart":   {"768 MiB are for one", 8, 691 << 20, 1},
+		"a pod of the chart":   {"768 MiB are for one conversion", 8, 691 << 20, 1},
 		"hardly any memory":    {"one is never too many", 8, 64 << 20, 1},
 		"a gigabyte and more":  {"half belongs to the manager, and one conversion fits into the rest", 8, 1100 << 20, 1},
 		"two gigabytes":        {"two fit", 8, 2048 << 20, 2},
 		"no limit":             {"one for each processor", 2, math.MaxInt64, 2},
 		"a large machine":      {"no conversion waits", 64, math.MaxInt64, mostPlaces},
-		"memory for many":      {"but one processor", 1, 64 << 30, 1},
+		"memory for many":      {"one processor limits the slots", 1, 64 << 30, 1},
 		"a processor in parts": {"GOMAXPROCS is never below one", 0, math.MaxInt64, 1},
 	} {
 		if got := places(tc.processors, tc.memory); got != tc.want {
@@ -163,7 +163,7 @@ func TestProcessLimit(t *testing.T) {
 		memory, others, wanted int64
 	}{
 		"a pod of the chart": {"768 MiB without a tenth and the manager's share, for one conversion", 1, 691 << 20, 0, 243 << 20},
-		"a video beside it":  {"both are subtracted", 1, 1536 << 20, 320 << 20, 768 << 20},
+		"a video beside it":  {"both reservations are subtracted", 1, 1536 << 20, 320 << 20, 768 << 20},
 		"a small limit":      {"the manager cannot do with less", 1, 460 << 20, 0, baseMemory},
 		"no limit":           {"without a limit, there is no share", 4, math.MaxInt64, 320 << 20, math.MaxInt64},
 	} {

@@ -117,7 +117,7 @@ func TestMake(t *testing.T) {
 	}{
 		"png":                       {"Instagram accepts JPEG only", sample(t, "picture.png"), pngType, narrow, jpegType, 64, 48},
 		"webp":                      {"Instagram accepts JPEG only", sample(t, "picture.webp"), webpType, narrow, jpegType, 64, 48},
-		"lossless webp":             {"it is another format inside", sample(t, "lossless.webp"), webpType, narrow, jpegType, 64, 48},
+		"lossless webp":             {"lossless WebP is another format inside", sample(t, "lossless.webp"), webpType, narrow, jpegType, 64, 48},
 		"transparent webp":          {"JPEG is never transparent", sample(t, "transparent.webp"), webpType, narrow, jpegType, 64, 48},
 		"transparent webp as png":   {"transparency remains if the platform supports it", sample(t, "transparent.webp"), webpType, both, pngType, 64, 48},
 		"opaque webp":               {"PNG is for transparency only", sample(t, "picture.webp"), webpType, both, jpegType, 64, 48},
@@ -128,11 +128,11 @@ func TestMake(t *testing.T) {
 		"small":                     {"never enlarged", asPNG(t, quarters(20, 20)), pngType, rendition.Target{Types: []string{jpegType}, MaxWidth: 1080}, jpegType, 20, 20},
 		"panorama":                  {"bars above and below", asPNG(t, quarters(400, 100)), pngType, narrow, jpegType, 400, 210},
 		"tower":                     {"borders left and right", asPNG(t, quarters(100, 400)), pngType, narrow, jpegType, 320, 400},
-		"a line":                    {"bars may be most of it", asPNG(t, quarters(2000, 1)), pngType, narrow, jpegType, 2000, 1048},
+		"a line":                    {"bars may fill most of the rendition", asPNG(t, quarters(2000, 1)), pngType, narrow, jpegType, 2000, 1048},
 		"very large":                {"4096 points suffice everywhere", asPNG(t, image.NewGray(image.Rect(0, 0, 6000, 3000))), pngType, narrow, jpegType, 4096, 2145},
 		"turned jpeg":               {"the rendition needs no turning", turned(asJPEG(t, quarters(96, 64)), 6), jpegType, rendition.Target{MaxWidth: 32}, jpegType, 32, 48},
 		"transparent png that is too wide": {
-			"and stays transparent", asPNG(t, transparent), pngType, rendition.Target{Types: []string{jpegType, pngType}, MaxWidth: 20}, pngType, 20, 20,
+			"the copy stays transparent", asPNG(t, transparent), pngType, rendition.Target{Types: []string{jpegType, pngType}, MaxWidth: 20}, pngType, 20, 20,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,14 +248,14 @@ func TestTransparency(t *testing.T) {
 	}
 	large := shown(t, asPNG(t, veiled), pngType, rendition.Target{Types: []string{jpegType, pngType}, MaxBytes: 60 << 10})
 	if got := corners(large); !strings.HasPrefix(got, above) {
-		t.Errorf("what does not fit as PNG shows %s", got)
+		t.Errorf("a picture that does not fit as PNG shows %s", got)
 	}
 }
 
 func TestBarsPreserveThePicture(t *testing.T) {
 	picture := shown(t, asPNG(t, quarters(400, 100)), pngType, narrow)
 	if picture.Bounds().Dy() != 210 {
-		t.Fatalf("it is %v", picture.Bounds())
+		t.Fatalf("the rendition is %v", picture.Bounds())
 	}
 	for at, want := range map[image.Point]string{
 		{200, 10}: "white", {200, 200}: "white", {10, 70}: "red", {390, 70}: "green", {10, 140}: "blue", {390, 140}: "black",
@@ -332,14 +332,14 @@ func TestUnconvertibleFiles(t *testing.T) {
 		mimeType string
 		says     string
 	}{
-		"a bomb":            {"a small file that declares a gigapixel", claims(sample(t, "picture.png"), 40_000, 40_000), pngType, "40000 × 40000 pixels, which are too many"},
-		"a bomb that lies":  {"the header exceeds the content", claims(sample(t, "picture.png"), 4000, 4000), pngType, "damaged"},
-		"cut header":        {"an incomplete header", whole[:len(whole)/4], jpegType, "damaged"},
-		"cut webp":          {"an incomplete picture", sample(t, "picture.webp")[:400], webpType, "damaged"},
-		"no picture":        {"the content is not an image", []byte("no picture at all"), pngType, "damaged"},
-		"animated webp":     {"a single frame would be misleading", sample(t, "animated.webp"), webpType, "animation"},
-		"another kind":      {"only images are", sample(t, "faststart.mp4"), "video/mp4", "damaged"},
-		"bytes that cannot": {"the size limit cannot be met", asPNG(t, noise(64, 64)), pngType, "small enough"},
+		"a bomb":                   {"a small file that declares a gigapixel", claims(sample(t, "picture.png"), 40_000, 40_000), pngType, "40000 × 40000 pixels, which are too many"},
+		"a bomb with a false size": {"the header exceeds the content", claims(sample(t, "picture.png"), 4000, 4000), pngType, "damaged"},
+		"cut header":               {"an incomplete header", whole[:len(whole)/4], jpegType, "damaged"},
+		"cut webp":                 {"an incomplete picture", sample(t, "picture.webp")[:400], webpType, "damaged"},
+		"no picture":               {"the content is not an image", []byte("no picture at all"), pngType, "damaged"},
+		"animated webp":            {"a single frame would be misleading", sample(t, "animated.webp"), webpType, "animation"},
+		"another kind":             {"only images are", sample(t, "faststart.mp4"), "video/mp4", "damaged"},
+		"bytes that cannot":        {"the size limit cannot be met", asPNG(t, noise(64, 64)), pngType, "small enough"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := newMemory()
@@ -353,7 +353,7 @@ func TestUnconvertibleFiles(t *testing.T) {
 				t.Errorf("%s: %v", tc.why, err)
 			}
 			if files.puts != 0 {
-				t.Error("something was stored")
+				t.Error("a rendition was stored")
 			}
 		})
 	}

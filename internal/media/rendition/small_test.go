@@ -20,7 +20,7 @@ func TestSmall(t *testing.T) {
 	r, err := rendition.NewRenderer(files).Make(t.Context(), source, rendition.Small())
 	must.Succeed(t, err)
 	if r.MIMEType != "image/jpeg" || r.Width != 320 || r.Height != 160 || r.Size > 100<<10 {
-		t.Errorf("a list shows many of them, so each is small: %+v of %d bytes", r, source.Size)
+		t.Errorf("a list shows many renditions, so each is small: %+v of %d bytes", r, source.Size)
 	}
 }
 

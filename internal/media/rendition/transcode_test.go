@@ -88,11 +88,11 @@ func TestConvert(t *testing.T) {
 		want   probe.Facts
 	}{
 		"4K": {
-			"what phones record", "testsrc2=s=3840x2160:r=30:d=1 -f lavfi -i sine=d=1 -c:v libx264 -preset ultrafast", reels,
+			"phones record 4K", "testsrc2=s=3840x2160:r=30:d=1 -f lavfi -i sine=d=1 -c:v libx264 -preset ultrafast", reels,
 			probe.Facts{Width: 1920, Height: 1080, FrameRate: 30, AudioCodec: "aac"},
 		},
 		"slow motion": {
-			"a shape stays, and the sound", "testsrc2=s=720x1280:r=240:d=1 -c:v libx264 -preset ultrafast", reels,
+			"the shape and the sound stay", "testsrc2=s=720x1280:r=240:d=1 -c:v libx264 -preset ultrafast", reels,
 			probe.Facts{Width: 720, Height: 1280, FrameRate: 60},
 		},
 		"ten frames": {
@@ -104,7 +104,7 @@ func TestConvert(t *testing.T) {
 			probe.Facts{Width: 640, Height: 360, FrameRate: 25, AudioCodec: "aac"},
 		},
 		"HDR": {
-			"colours beyond those of screens are mapped to them",
+			"colours beyond a screen's are mapped to its own",
 			"testsrc2=s=1280x720:r=25:d=1 -pix_fmt yuv420p10le -c:v libx265 -preset ultrafast -x265-params log-level=none -tag:v hvc1 -color_primaries bt2020 -color_trc arib-std-b67 -colorspace bt2020nc", reels,
 			probe.Facts{Width: 1280, Height: 720, FrameRate: 25},
 		},
@@ -145,7 +145,7 @@ func TestConvert(t *testing.T) {
 // A failed conversion reports its reason.
 func TestConvertFails(t *testing.T) {
 	program := videoConverter(t)
-	lost := errors.New("the store is away")
+	lost := errors.New("the store is unavailable")
 	for name, tc := range map[string]struct {
 		reason string
 		film   rendition.VideoSource
@@ -154,7 +154,7 @@ func TestConvertFails(t *testing.T) {
 		is     error
 	}{
 		"no film": {"a retry would fail as well", transcodeVideo([]byte("no film")), "cannot be decoded", true, nil},
-		"8K":      {"it needs more memory than a conversion may use", transcodeVideo(sampleTranscode(t, "testdata/frames.mp4")), "takes more memory", true, nil},
+		"8K":      {"a frame needs more memory than a conversion may use", transcodeVideo(sampleTranscode(t, "testdata/frames.mp4")), "takes more memory", true, nil},
 		"no store": {"the file is not at fault", rendition.VideoSource{Size: 1 << 20, Open: func(context.Context, int64, int64) (io.ReadCloser, error) {
 			return nil, lost
 		}}, "", false, lost},

@@ -53,12 +53,12 @@ func TestMaker(t *testing.T) {
 		wantErr   error
 		calls     int
 	}{
-		"converted":          {"it is done once for all posts", converter{film: film}, nil, 1},
-		"unable":             {"a permanent failure is not retried", converter{err: unable}, unable, 1},
-		"not yet":            {"another try may do", converter{err: rendition.ErrKilled}, rendition.ErrKilled, 2},
-		"not a film":         {"the result is verified before upload", converter{film: []byte("no film")}, nil, 1},
-		"store is away":      {"the file is not at fault", converter{err: store.ErrChanged}, store.ErrChanged, 2},
-		"made an empty file": {"an empty file is not a video", converter{}, nil, 1},
+		"converted":            {"the conversion is shared by all posts", converter{film: film}, nil, 1},
+		"unable":               {"a permanent failure is not retried", converter{err: unable}, unable, 1},
+		"not yet":              {"another attempt may succeed", converter{err: rendition.ErrKilled}, rendition.ErrKilled, 2},
+		"not a film":           {"the result is verified before upload", converter{film: []byte("no film")}, nil, 1},
+		"store is unavailable": {"the file is not at fault", converter{err: store.ErrChanged}, store.ErrChanged, 2},
+		"made an empty file":   {"an empty file is not a video", converter{}, nil, 1},
 	}
 	width := 0
 	for name, tc := range tests {

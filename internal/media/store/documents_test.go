@@ -24,21 +24,21 @@ func TestDocuments(t *testing.T) {
 		return files.PutDocument(t.Context(), key, text, []byte(data), etag)
 	}
 	if _, err := put("0", "0123456789abcdef0123456789abcdef"); !errors.Is(err, store.ErrChanged) {
-		t.Errorf("in the place of one that is not there: %v", err)
+		t.Errorf("replacing a missing document: %v", err)
 	}
 	first, err := put("1", "")
 	if err != nil || first == "" {
 		t.Fatalf("in an empty bucket: %q, %v", first, err)
 	}
 	if _, err := put("2", ""); !errors.Is(err, store.ErrChanged) {
-		t.Errorf("where something is: %v", err)
+		t.Errorf("creating an existing document: %v", err)
 	}
 	second, err := put("22", first)
 	if err != nil || second == first {
 		t.Fatalf("in the place of the first: %q, %v", second, err)
 	}
 	if _, err := put("3", first); !errors.Is(err, store.ErrChanged) {
-		t.Errorf("in the place of one that was replaced: %v", err)
+		t.Errorf("replacing a changed document: %v", err)
 	}
 	if data, etag, err := files.ReadDocument(t.Context(), key, "", 2); string(data) != "22" || etag != second || err != nil {
 		t.Errorf("read %q, etag %q, %v; want the second", data, etag, err)
@@ -53,7 +53,7 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("a document that is too large: %v", err)
 	}
 	if _, _, err := files.ReadDocument(t.Context(), key+"-none", "", 1); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("one that is not there: %v", err)
+		t.Errorf("reading a missing document: %v", err)
 	}
 	third, err := put("3", store.Any)
 	if err != nil || third == second {
@@ -78,8 +78,8 @@ func TestAbsentDocument(t *testing.T) {
 		"a store":                      {"the response names the missing key", `<?xml version="1.0" encoding="UTF-8"?><Error><Code>NoSuchKey</Code><Message>none</Message></Error>`, true},
 		"a store without the bucket":   {"the documents' state is unknown", `<Error><Code>NoSuchBucket</Code><Message>none</Message></Error>`, false},
 		"a missing tenant":             {"other records may exist", `<Error><Code>NoSuchTenant</Code><Message>none</Message></Error>`, false},
-		"an ingress without a backend": {"it does not store documents", "default backend - 404", false},
-		"a page":                       {"it does not store documents", "<html><body>404 Not Found</body></html>", false},
+		"an ingress without a backend": {"an ingress does not store documents", "default backend - 404", false},
+		"a page":                       {"a web server does not store documents", "<html><body>404 Not Found</body></html>", false},
 		"no body":                      {"any server could have responded", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {

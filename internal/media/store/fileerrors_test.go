@@ -47,11 +47,11 @@ func TestErrorsOfOneFile(t *testing.T) {
 		"a document that is too big":  {"other records are smaller", http.StatusBadRequest, errorOf("EntityTooLarge"), true},
 		"a document in cold storage":  {"other records are available", http.StatusForbidden, errorOf("InvalidObjectState"), true},
 		"a document that is not here": {"other records may exist", http.StatusNotFound, errorOf("NoSuchKey"), true},
-		"a right that is missing":     {"it may be missing for all", http.StatusForbidden, errorOf("AccessDenied"), false},
+		"a right that is missing":     {"the right may be missing for all files", http.StatusForbidden, errorOf("AccessDenied"), false},
 		"a key that was revoked":      {"all access is denied", http.StatusForbidden, errorOf("InvalidAccessKeyId"), false},
 		"a clock that is off":         {"all access is denied", http.StatusForbidden, errorOf("RequestTimeTooSkewed"), false},
 		"a missing bucket":            {"all records are missing", http.StatusNotFound, errorOf("NoSuchBucket"), false},
-		"a disk that is full":         {"it is full for all", http.StatusInsufficientStorage, errorOf("XMinioStorageFull"), false},
+		"a disk that is full":         {"the disk is full for all files", http.StatusInsufficientStorage, errorOf("XMinioStorageFull"), false},
 		"a proxy's 400":               {"its origin is unknown", http.StatusBadRequest, "bad request", false},
 		"a page that names a code":    {"only the store's own errors count", http.StatusBadRequest, "<html><Code>KeyTooLongError</Code></html>", false},
 	} {

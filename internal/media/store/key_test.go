@@ -50,6 +50,6 @@ func TestKey(t *testing.T) {
 	}
 	source.Annotations = map[string]string{v1alpha1.FileAnnotation: "acme/" + other}
 	if !store.Overwritable(source) {
-		t.Error("a file that was stored for another object may be one that a client can replace")
+		t.Error("a client may be able to replace another object's file")
 	}
 }

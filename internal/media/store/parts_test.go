@@ -75,7 +75,7 @@ func TestParts(t *testing.T) {
 	}
 	// Platforms fetch a copy of it.
 	if _, err := files.Verified(t.Context(), key, object.ETag, true); err != nil {
-		t.Errorf("it cannot be copied: %v", err)
+		t.Errorf("the file cannot be copied: %v", err)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestAbandonParts(t *testing.T) {
 		return key == "team/a"
 	}))
 	if strings.Join(seen, " ") != "team/a team/b" {
-		t.Errorf("it has seen %v", seen)
+		t.Errorf("selected was called for %v", seen)
 	}
 	if _, _, err := files.PresignParts(t.Context(), "team/a", uploads["team/a"], 1); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the chosen one is still there: %v", err)

@@ -57,7 +57,7 @@ func TestRewritten(t *testing.T) {
 		t.Errorf("the file was read %d times for %d who wanted it", n, len(keys))
 	}
 	if body, mimeType := fetched(t, files, keys[0]); body != "A PICTURE" || mimeType != "image/png" {
-		t.Errorf("it is %q, %s", body, mimeType)
+		t.Errorf("the copy is %q, %s", body, mimeType)
 	}
 	another := open(t, storetest.Start(t))
 	if _, err := another.Rewritten(t.Context(), file.Key, file.ETag, rewriting(&reads, len(content))); !errors.Is(err, store.ErrNotFound) {
@@ -65,7 +65,7 @@ func TestRewritten(t *testing.T) {
 	}
 	must.Succeed(t, files.DeleteAll(t.Context(), file.Key))
 	if object, err := files.Stat(t.Context(), keys[0]); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("it does not go with the file: %+v, %v", object, err)
+		t.Errorf("the copy is not deleted with the file: %+v, %v", object, err)
 	}
 }
 
@@ -90,6 +90,6 @@ func TestRewrittenCopyIsReused(t *testing.T) {
 	}
 	must.Succeed(t, files.Delete(t.Context(), key))
 	if _, err := open(t, config).Rewritten(t.Context(), file.Key, file.ETag, rewriting(&reads, len(content))); !errors.Is(err, store.ErrChanged) {
-		t.Errorf("of a file that was overwritten: %v", err)
+		t.Errorf("an overwritten file: %v", err)
 	}
 }

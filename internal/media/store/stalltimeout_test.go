@@ -152,7 +152,7 @@ func TestStallTimeout(t *testing.T) {
 	}{
 		"sends nothing":        {"the bytes stop after the header", serves(64, forever), read(0), store.DefaultStall},
 		"dribbles":             {"single bytes are not progress", serves(64, 20*time.Second), read(0), store.TimeoutFor(64)},
-		"is slow":              {"but slow is not stalled", serves(5, 20*time.Second), read(0), 0},
+		"is slow":              {"a slow store is not stalled", serves(5, 20*time.Second), read(0), 0},
 		"has a slow reader":    {"a platform may read each part slowly", serves(64, 0), read(time.Hour), 0},
 		"accepts no bytes":     {"uploads need progress", takes(forever), put(64, 0), store.DefaultStall},
 		"accepts bytes slowly": {"an upload has a total time limit", takes(20 * time.Second), put(64, 0), store.TimeoutFor(64)},

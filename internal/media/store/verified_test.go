@@ -95,7 +95,7 @@ func TestVerified(t *testing.T) {
 		}
 	}
 
-	t.Run("one that may be overwritten, afterwards", func(t *testing.T) {
+	t.Run("a file that may be overwritten, afterwards", func(t *testing.T) {
 		file := uploaded(t, "team/after", "a picture")
 		key, err := files.Verified(t.Context(), file.Key, file.ETag, true)
 		must.Succeed(t, err)
@@ -104,11 +104,11 @@ func TestVerified(t *testing.T) {
 			t.Errorf("%s contains %q, %s", key, body, mimeType)
 		}
 		if again, err := files.Verified(t.Context(), file.Key, file.ETag, false); again != key || err != nil {
-			t.Errorf("later %q, %v; the copy is there already", again, err)
+			t.Errorf("later %q, %v; the copy exists already", again, err)
 		}
 		must.Succeed(t, files.DeleteAll(t.Context(), file.Key))
 		if object, err := files.Stat(t.Context(), key); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("it does not go with the file: %+v, %v", object, err)
+			t.Errorf("the copy is not deleted with the file: %+v, %v", object, err)
 		}
 	})
 
