@@ -47,7 +47,7 @@ type RateLimit struct {
 	ResetsAt time.Time
 	// BlockedUntil is set once the limit is reached: nothing may be sent before then.
 	BlockedUntil time.Time
-	// AppWide reports whether all accounts of the token's app share the limit. When nothing remains, all of them are
+	// AppWide reports whether all accounts of the token's app share the limit. When no calls remain, all of them are
 	// blocked.
 	AppWide bool
 }

@@ -29,7 +29,7 @@ func TestLinks(t *testing.T) {
 		{"Instagram does not link addresses", v1alpha1.PlatformInstagram, all, []string{"#tag", "@ada"}},
 		{"Facebook has no mentions by name", v1alpha1.PlatformFacebook, all, []string{"www.example.org", "https://a.com/b", "#tag"}},
 		{"TikTok wants a blank before a tag", v1alpha1.PlatformTikTok, all, []string{"@ada"}},
-		{"YouTube links all of them", v1alpha1.PlatformYouTube, all, []string{"www.example.org", "https://a.com/b", "#tag", "@ada"}},
+		{"YouTube links all addresses", v1alpha1.PlatformYouTube, all, []string{"www.example.org", "https://a.com/b", "#tag", "@ada"}},
 
 		{"a bare domain with a known ending is an address on X", v1alpha1.PlatformX, "example.com and example.notatld", []string{"example.com"}},
 		{"the path is cut after 15 characters, as in X's own example", v1alpha1.PlatformX, "https://dev.twitter.com/terms/display-guidelines", []string{"dev.twitter.com/terms/display-…"}},

@@ -18,10 +18,10 @@ func TestIDsOfFiles(t *testing.T) {
 		"all":        {"every file has its id", JoinFileIDs([]string{"1", "2"}), []string{"1", "2"}, nil},
 		"some":       {"the remaining items are created", JoinPartIDs([]string{"1"}), nil, []string{"1"}},
 		"parts, all": {"the album itself does not exist yet", JoinPartIDs([]string{"1", "2"}), nil, []string{"1", "2"}},
-		"too many":   {"they are another post's", JoinPartIDs([]string{"1", "2", "3"}), nil, nil},
+		"too many":   {"the checkpoint belongs to another post", JoinPartIDs([]string{"1", "2", "3"}), nil, nil},
 		"too few":    {"a file is missing", JoinFileIDs([]string{"1"}), nil, nil},
-		"no id":      {"it would be a part of an address", JoinPartIDs([]string{"1", "../2"}), nil, nil},
-		"empty":      {"there are no ids", "", nil, nil},
+		"no id":      {"the id would become part of an address", JoinPartIDs([]string{"1", "../2"}), nil, nil},
+		"empty":      {"an empty checkpoint has no ids", "", nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := Job{Checkpoint: tc.checkpoint, Content: Content{Media: make([]File, 2)}}

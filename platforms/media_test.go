@@ -45,7 +45,7 @@ func TestImageLimitsAccepts(t *testing.T) {
 		"missing":                {"a missing file cannot be converted", limits, platforms.File{Name: "gone"}, true},
 		"video":                  {"only images are checked", limits, file(v1alpha1.MimeMP4, 1<<30, 3840, 2160), true},
 		"turned":                 {"no platform promises to turn it", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, Turned: true}, false},
-		"stuck":                  {"it cannot be rotated here; most platforms do", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, Turned: true, Unconvertible: "is"}, true},
+		"stuck":                  {"the photo cannot be rotated here; most platforms rotate it", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, Turned: true, Unconvertible: "is"}, true},
 		"several":                {"refused by Instagram's documentation", single, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, false},
 		"several other pictures": {"decoders ignore additional data", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, true},
 		"one":                    {"a single picture", single, platforms.File{MIMEType: v1alpha1.MimeJPEG}, true},
@@ -67,11 +67,11 @@ func TestImageLimitsFor(t *testing.T) {
 		width, height int
 		want          platforms.ImageLimits
 	}{
-		"as they are": {"the picture has the same orientation", standing, 2000, 3000, standing},
-		"turned":      {"the displayed picture has the other orientation", standing, 3000, 2000, lying},
-		"turned up":   {"the reverse", lying, 2000, 3000, standing},
-		"unknown":     {"an unknown size is not rotated", standing, 0, 0, standing},
-		"fixed":       {"rotation is disabled", fixed, 3000, 2000, fixed},
+		"unrotated": {"the picture has the same orientation", standing, 2000, 3000, standing},
+		"turned":    {"the displayed picture has the other orientation", standing, 3000, 2000, lying},
+		"turned up": {"the reverse", lying, 2000, 3000, standing},
+		"unknown":   {"an unknown size is not rotated", standing, 0, 0, standing},
+		"fixed":     {"rotation is disabled", fixed, 3000, 2000, fixed},
 	} {
 		file := platforms.File{MIMEType: v1alpha1.MimeJPEG, Width: tc.width, Height: tc.height}
 		if diff := cmp.Diff(tc.want, tc.limits.For(&file)); diff != "" {
@@ -86,7 +86,7 @@ func TestPictureURL(t *testing.T) {
 		reason string
 		shown  bool
 	}{
-		"https://pbs.example/a.png?x=1":            {"as platforms have it", true},
+		"https://pbs.example/a.png?x=1":            {"platforms use this form", true},
 		"http://127.0.0.1:9100/a.svg":              {"a simulated platform on this machine", true},
 		"http://[::1]:9100/a.svg":                  {"a loopback IPv6 address", true},
 		"http://localhost:9100/a.svg":              {"the name of the loopback interface", true},
@@ -97,7 +97,7 @@ func TestPictureURL(t *testing.T) {
 		"JaVaScRiPt:alert(1)":                      {"in any spelling", false},
 		"data:image/svg+xml,<svg onload=alert(1)>": {"a picture with a script", false},
 		"file:///etc/passwd":                       {"a file", false},
-		"//pbs.example/a.png":                      {"it inherits the page's scheme", false},
+		"//pbs.example/a.png":                      {"the address inherits the page's scheme", false},
 		"/signout":                                 {"a page of Herald's", false},
 		"https://user:word@pbs.example/a":          {"a URL with a password", false},
 		"https:":                                   {"no host", false},
@@ -186,24 +186,24 @@ func TestVideoLimits(t *testing.T) {
 		change func(f *platforms.File)
 		want   []string
 	}{
-		"one that fits":   {"no limit is exceeded", func(*platforms.File) {}, nil},
-		"nothing known":   {"unknown properties are accepted: files verified by earlier versions have fewer", func(f *platforms.File) { *f = platforms.File{Size: 1 << 40} }, nil},
-		"short":           {"the duration is shown in seconds", func(f *platforms.File) { f.Duration = 500 * time.Millisecond }, []string{"plays for 0.5 s; x accepts at least 3 s"}},
-		"long":            {"the duration is shown in minutes from two on", func(f *platforms.File) { f.Duration = 5*time.Minute + time.Second }, []string{"plays for 5 min 1 s; x accepts at most 2 min 20 s"}},
-		"a hair too long": {"sound often ends some frames before the picture", func(f *platforms.File) { f.Duration = 140*time.Second + 40*time.Millisecond }, nil},
-		"narrow":          {"both are reported", func(f *platforms.File) { f.Width, f.Height = 16, 1920 }, []string{"has 16 × 1920 pixels; x accepts at least 32 on each side", "has 16 × 1920 pixels; x accepts a video that is at most 100 times as high as wide"}},
-		"4K":              {"what phones record", func(f *platforms.File) { f.Width, f.Height = 3840, 2160 }, []string{"has 3840 × 2160 pixels; x accepts at most 1920 columns"}},
-		"upright 4K":      {"the limit applies to columns", func(f *platforms.File) { f.Width, f.Height = 2160, 3840 }, []string{"has 2160 × 3840 pixels; x accepts at most 1920 columns"}},
-		"8K":              {"each bound is named", func(f *platforms.File) { f.Width, f.Height = 1900, 7680 }, []string{"has 1900 × 7680 pixels; x accepts at most 4096 on each side"}},
-		"wide":            {"the shape is named", func(f *platforms.File) { f.Width, f.Height = 1920, 64 }, []string{"has 1920 × 64 pixels; x accepts a video that is at most 3 times as wide as high"}},
-		"slow motion":     {"phones record 120 and 240 frames", func(f *platforms.File) { f.FrameRate = 119.88 }, []string{"has 119.88 frames a second; x accepts at most 60"}},
-		"60 by a clock":   {"phones are off by a little", func(f *platforms.File) { f.FrameRate = 60.02 }, nil},
-		"23.976":          {"films of cinemas", func(f *platforms.File) { f.FrameRate = 22.9 }, nil},
-		"ten frames":      {"recorded by a webcam", func(f *platforms.File) { f.FrameRate = 10 }, []string{"has 10 frames a second; x accepts at least 23"}},
-		"rates that vary": {"the average is not representative of a screen recording", func(f *platforms.File) { f.FrameRate, f.FrameRateVaries = 10, true }, nil},
-		"bits":            {"4K from a camera", func(f *platforms.File) { f.Size = 100_000_000 }, []string{"has 80 Mbit for each second; x accepts at most 25"}},
-		"codecs":          {"the codec is named, with the accepted ones", func(f *platforms.File) { f.VideoCodec, f.AudioCodec = "prores", "pcm" }, []string{"is encoded as prores; x accepts h264, hevc", "has audio encoded as pcm; x accepts aac"}},
-		"silent":          {"a video needs no sound", func(f *platforms.File) { f.AudioCodec = "" }, nil},
+		"a fitting video":    {"no limit is exceeded", func(*platforms.File) {}, nil},
+		"unknown properties": {"unknown properties are accepted: files verified by earlier versions have fewer", func(f *platforms.File) { *f = platforms.File{Size: 1 << 40} }, nil},
+		"short":              {"the duration is shown in seconds", func(f *platforms.File) { f.Duration = 500 * time.Millisecond }, []string{"plays for 0.5 s; x accepts at least 3 s"}},
+		"long":               {"the duration is shown in minutes from two on", func(f *platforms.File) { f.Duration = 5*time.Minute + time.Second }, []string{"plays for 5 min 1 s; x accepts at most 2 min 20 s"}},
+		"a hair too long":    {"sound often ends some frames before the picture", func(f *platforms.File) { f.Duration = 140*time.Second + 40*time.Millisecond }, nil},
+		"narrow":             {"both are reported", func(f *platforms.File) { f.Width, f.Height = 16, 1920 }, []string{"has 16 × 1920 pixels; x accepts at least 32 on each side", "has 16 × 1920 pixels; x accepts a video that is at most 100 times as high as wide"}},
+		"4K":                 {"phones record 4K", func(f *platforms.File) { f.Width, f.Height = 3840, 2160 }, []string{"has 3840 × 2160 pixels; x accepts at most 1920 columns"}},
+		"upright 4K":         {"the limit applies to columns", func(f *platforms.File) { f.Width, f.Height = 2160, 3840 }, []string{"has 2160 × 3840 pixels; x accepts at most 1920 columns"}},
+		"8K":                 {"each bound is named", func(f *platforms.File) { f.Width, f.Height = 1900, 7680 }, []string{"has 1900 × 7680 pixels; x accepts at most 4096 on each side"}},
+		"wide":               {"the shape is named", func(f *platforms.File) { f.Width, f.Height = 1920, 64 }, []string{"has 1920 × 64 pixels; x accepts a video that is at most 3 times as wide as high"}},
+		"slow motion":        {"phones record 120 and 240 frames", func(f *platforms.File) { f.FrameRate = 119.88 }, []string{"has 119.88 frames a second; x accepts at most 60"}},
+		"60 by a clock":      {"phones are off by a little", func(f *platforms.File) { f.FrameRate = 60.02 }, nil},
+		"23.976":             {"films of cinemas", func(f *platforms.File) { f.FrameRate = 22.9 }, nil},
+		"ten frames":         {"recorded by a webcam", func(f *platforms.File) { f.FrameRate = 10 }, []string{"has 10 frames a second; x accepts at least 23"}},
+		"rates that vary":    {"the average is not representative of a screen recording", func(f *platforms.File) { f.FrameRate, f.FrameRateVaries = 10, true }, nil},
+		"bits":               {"4K from a camera", func(f *platforms.File) { f.Size = 100_000_000 }, []string{"has 80 Mbit for each second; x accepts at most 25"}},
+		"codecs":             {"the codec is named, with the accepted ones", func(f *platforms.File) { f.VideoCodec, f.AudioCodec = "prores", "pcm" }, []string{"is encoded as prores; x accepts h264, hevc", "has audio encoded as pcm; x accepts aac"}},
+		"silent":             {"a video needs no sound", func(f *platforms.File) { f.AudioCodec = "" }, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

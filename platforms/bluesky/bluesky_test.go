@@ -64,8 +64,8 @@ func TestRecordKey(t *testing.T) {
 		change func(*platforms.Key)
 		after  bool
 	}{
-		"later":   {"keys are in the order of time", func(k *platforms.Key) { k.CreatedAt = k.CreatedAt.Add(2 * time.Hour) }, true},
-		"earlier": {"keys are in the order of time", func(k *platforms.Key) { k.CreatedAt = k.CreatedAt.Add(-2 * time.Hour) }, false},
+		"later":   {"later keys sort after earlier ones", func(k *platforms.Key) { k.CreatedAt = k.CreatedAt.Add(2 * time.Hour) }, true},
+		"earlier": {"earlier keys sort before later ones", func(k *platforms.Key) { k.CreatedAt = k.CreatedAt.Add(-2 * time.Hour) }, false},
 	} {
 		other := hello.Key
 		tc.change(&other)
@@ -79,7 +79,7 @@ func TestRecordKey(t *testing.T) {
 		t.Error("the last bits of the key count as well")
 	}
 	if !isKey(recordKey(platforms.Key{})) {
-		t.Error("a key without a time is a key")
+		t.Error("the zero time gives no key")
 	}
 }
 
@@ -92,21 +92,21 @@ func TestPublishResponses(t *testing.T) {
 		outcome platforms.Outcome
 		class   platforms.Class
 	}{
-		"created":          {"the response has the key", []http.HandlerFunc{created(key)}, platforms.Posted, ""},
-		"another key":      {"it does not confirm this post", []http.HandlerFunc{created("3222222222222")}, platforms.Unknown, platforms.ClassUnknown},
-		"no JSON":          {"a proxy may have sent it", []http.HandlerFunc{recorder.Respond(http.StatusOK, "ok")}, platforms.Unknown, platforms.ClassUnknown},
-		"expired":          {"such a response precedes any effect, and a new session follows", []http.HandlerFunc{refuse(400, "ExpiredToken"), recorder.Respond(200, signedIn), created(key)}, platforms.Posted, ""},
-		"expired for good": {"the refresh token has expired as well", []http.HandlerFunc{refuse(400, "ExpiredToken"), refuse(400, "ExpiredToken"), created(key)}, platforms.Posted, ""},
-		"there already":    {"an earlier call may have created it", []http.HandlerFunc{refuse(400, "InvalidSwap")}, platforms.Unknown, platforms.ClassDuplicate},
-		"hung up":          {"it may be out there", []http.HandlerFunc{recorder.HangUp}, platforms.Unknown, platforms.ClassUnknown},
-		"error 500":        {"it may be out there", []http.HandlerFunc{refuse(500, "InternalServerError")}, platforms.Unknown, platforms.ClassUnknown},
-		"bare 400":         {"a proxy in front of the server may have sent it", []http.HandlerFunc{recorder.Respond(400, "")}, platforms.Unknown, platforms.ClassUnknown},
-		"bare 429":         {"a proxy in front of the server may have sent it", []http.HandlerFunc{recorder.Respond(429, "")}, platforms.Unknown, platforms.ClassUnknown},
-		"unlisted":         {"nothing is known about it", []http.HandlerFunc{refuse(400, "NewError")}, platforms.Unknown, platforms.ClassUnknown},
-		"invalid":          {"the server rejects the record", []http.HandlerFunc{refuse(400, "InvalidRequest")}, platforms.Refused, platforms.ClassPermanent},
-		"blob gone":        {"it is uploaded again", []http.HandlerFunc{refuse(400, "BlobNotFound")}, platforms.Refused, platforms.ClassTransient},
-		"taken down":       {"the owner has to act", []http.HandlerFunc{refuse(401, "AccountTakedown")}, platforms.Refused, platforms.ClassRestricted},
-		"revoked":          {"the account has to be connected again", []http.HandlerFunc{refuse(401, "AuthenticationRequired")}, platforms.Refused, platforms.ClassReconnect},
+		"created":                   {"the response has the key", []http.HandlerFunc{created(key)}, platforms.Posted, ""},
+		"the key of another record": {"the response does not confirm this post", []http.HandlerFunc{created("3222222222222")}, platforms.Unknown, platforms.ClassUnknown},
+		"no JSON body":              {"a proxy may have sent the response", []http.HandlerFunc{recorder.Respond(http.StatusOK, "ok")}, platforms.Unknown, platforms.ClassUnknown},
+		"expired":                   {"the session expired before the record was created, and a new session follows", []http.HandlerFunc{refuse(400, "ExpiredToken"), recorder.Respond(200, signedIn), created(key)}, platforms.Posted, ""},
+		"expired refresh token":     {"the refresh token has expired as well", []http.HandlerFunc{refuse(400, "ExpiredToken"), refuse(400, "ExpiredToken"), created(key)}, platforms.Posted, ""},
+		"already created":           {"an earlier call may have created the record", []http.HandlerFunc{refuse(400, "InvalidSwap")}, platforms.Unknown, platforms.ClassDuplicate},
+		"hung up":                   {"the record may have been created", []http.HandlerFunc{recorder.HangUp}, platforms.Unknown, platforms.ClassUnknown},
+		"error 500":                 {"the record may have been created", []http.HandlerFunc{refuse(500, "InternalServerError")}, platforms.Unknown, platforms.ClassUnknown},
+		"bare 400":                  {"a proxy in front of the server may have sent the response", []http.HandlerFunc{recorder.Respond(400, "")}, platforms.Unknown, platforms.ClassUnknown},
+		"bare 429":                  {"a proxy in front of the server may have sent the response", []http.HandlerFunc{recorder.Respond(429, "")}, platforms.Unknown, platforms.ClassUnknown},
+		"unlisted":                  {"an unlisted error does not show whether the record was created", []http.HandlerFunc{refuse(400, "NewError")}, platforms.Unknown, platforms.ClassUnknown},
+		"invalid":                   {"the server rejects the record", []http.HandlerFunc{refuse(400, "InvalidRequest")}, platforms.Refused, platforms.ClassPermanent},
+		"blob gone":                 {"the blob is uploaded again", []http.HandlerFunc{refuse(400, "BlobNotFound")}, platforms.Refused, platforms.ClassTransient},
+		"taken down":                {"the owner has to act", []http.HandlerFunc{refuse(401, "AccountTakedown")}, platforms.Refused, platforms.ClassRestricted},
+		"revoked":                   {"the account has to be connected again", []http.HandlerFunc{refuse(401, "AuthenticationRequired")}, platforms.Refused, platforms.ClassReconnect},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -168,15 +168,15 @@ func TestLookupResponses(t *testing.T) {
 		want   platforms.LookupResult
 		class  platforms.Class
 	}{
-		"there": {"it is certain, whatever the text", recorder.Respond(200, there), platforms.LookupResult{
+		"there": {"the key identifies the record, whatever its text", recorder.Respond(200, there), platforms.LookupResult{
 			Matches: 1, Certain: true, ExternalID: key, ExternalURL: "https://bsky.app/profile/did:plc:acme/post/" + key, PostedAt: time.Date(2026, 11, 29, 9, 31, 0, 0, time.UTC),
 		}, ""},
-		"absent":      {"the server itself says so", refuse(400, "RecordNotFound"), platforms.LookupResult{Proof: true}, ""},
-		"bare 400":    {"a proxy proves nothing", recorder.Respond(400, ""), platforms.LookupResult{}, platforms.ClassUnknown},
-		"bare 404":    {"a proxy proves nothing", recorder.Respond(404, ""), platforms.LookupResult{}, platforms.ClassUnknown},
-		"another one": {"it is not the record that was asked for", recorder.Respond(200, strings.ReplaceAll(there, key, "3222222222222")), platforms.LookupResult{}, platforms.ClassUnknown},
-		"error 500":   {"it is asked again", refuse(500, "InternalServerError"), platforms.LookupResult{}, platforms.ClassTransient},
-		"hung up":     {"it is asked again", recorder.HangUp, platforms.LookupResult{}, platforms.ClassTransient},
+		"absent":                    {"the server itself reports it as missing", refuse(400, "RecordNotFound"), platforms.LookupResult{Proof: true}, ""},
+		"bare 400":                  {"a proxy's response is not proof", recorder.Respond(400, ""), platforms.LookupResult{}, platforms.ClassUnknown},
+		"bare 404":                  {"a proxy's response is not proof", recorder.Respond(404, ""), platforms.LookupResult{}, platforms.ClassUnknown},
+		"the URI of another record": {"the response describes another record", recorder.Respond(200, strings.ReplaceAll(there, key, "3222222222222")), platforms.LookupResult{}, platforms.ClassUnknown},
+		"error 500":                 {"the lookup is repeated", refuse(500, "InternalServerError"), platforms.LookupResult{}, platforms.ClassTransient},
+		"hung up":                   {"the lookup is repeated", recorder.HangUp, platforms.LookupResult{}, platforms.ClassTransient},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -197,9 +197,9 @@ func TestRateLimited(t *testing.T) {
 		reason, reset string
 		want          time.Time
 	}{
-		"an hour": {"the server says when", "1795611600", time.Unix(1795611600, 0).UTC()},
-		"a year":  {"no limit lasts for so long", "1827147600", time.Time{}},
-		"no date": {"the pause is Herald's own then", "soon", time.Time{}},
+		"an hour": {"the server states the end of the limit", "1795611600", time.Unix(1795611600, 0).UTC()},
+		"a year":  {"no limit lasts for a year", "1827147600", time.Time{}},
+		"no date": {"Herald pauses for its own time", "soon", time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -217,11 +217,11 @@ func TestParsePost(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, entered, want string
 	}{
-		"key":         {"it is in the address", "3mabcdefghijk", "3mabcdefghijk"},
-		"address":     {"as copied from the app", "https://bsky.app/profile/acme.test/post/3mabcdefghijk", "3mabcdefghijk"},
-		"elsewhere":   {"it belongs to another platform", "https://x.com/acme/post/3mabcdefghijk", ""},
-		"profile":     {"it is no post", "https://bsky.app/profile/acme.test", ""},
-		"other words": {"it is no key", "hello", ""},
+		"key":         {"the address contains the key", "3mabcdefghijk", "3mabcdefghijk"},
+		"address":     {"users copy the address from the app", "https://bsky.app/profile/acme.test/post/3mabcdefghijk", "3mabcdefghijk"},
+		"elsewhere":   {"the address belongs to another platform", "https://x.com/acme/post/3mabcdefghijk", ""},
+		"profile":     {"a profile is not a post", "https://bsky.app/profile/acme.test", ""},
+		"other words": {"a word is not a key", "hello", ""},
 	} {
 		if got, ok := (&Platform{webURL: DefaultWebURL}).ParsePost(hello.Account, tc.entered); got.ID != tc.want || ok != (tc.want != "") {
 			t.Errorf("%s: %s: got %+v", name, tc.reason, got)
@@ -236,11 +236,11 @@ func TestBlobs(t *testing.T) {
 		reason, id string
 		ok         bool
 	}{
-		"image":     {"as it is stored", "bafkrei1;10;image/jpeg", true},
-		"no size":   {"the record needs it", "bafkrei1;;image/jpeg", false},
-		"negative":  {"no file has such a size", "bafkrei1;-1;image/jpeg", false},
-		"no type":   {"the record needs it", "bafkrei1;10;", false},
-		"odd id":    {"it would become part of the record", `baf"1;10;image/jpeg`, false},
+		"image":     {"a stored checkpoint names a blob", "bafkrei1;10;image/jpeg", true},
+		"no size":   {"the record needs the size", "bafkrei1;;image/jpeg", false},
+		"negative":  {"a size is not negative", "bafkrei1;-1;image/jpeg", false},
+		"no type":   {"the record needs the type", "bafkrei1;10;", false},
+		"odd id":    {"the id would become part of the record", `baf"1;10;image/jpeg`, false},
 		"container": {"another platform's checkpoint", "178414", false},
 	} {
 		got, ok := parseBlob(tc.id)

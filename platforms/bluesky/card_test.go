@@ -38,12 +38,12 @@ func TestReadMetadata(t *testing.T) {
 		want         card
 		image        string
 	}{
-		"open graph": {"it is what pages are described by", `<head><title>A</title><meta property="og:title" content="B &amp; C"><meta property="og:image" content="/p.jpg"><meta property="og:description" content="D">`, card{Title: "B & C", Description: "D"}, "/p.jpg"},
+		"open graph": {"pages describe themselves with Open Graph tags", `<head><title>A</title><meta property="og:title" content="B &amp; C"><meta property="og:image" content="/p.jpg"><meta property="og:description" content="D">`, card{Title: "B & C", Description: "D"}, "/p.jpg"},
 		"plain": {"every page has a title", `<html><head><title>  A
  b </title><meta name="description" content="D"></head>`, card{Title: "A b", Description: "D"}, ""},
 		"in the body": {"users of the page may have written it", `<head><title>A</title></head><body><meta property="og:title" content="B">`, card{Title: "A"}, ""},
 		"twice":       {"the first one counts", `<meta property="og:title" content="A"><meta property="og:title" content="B">`, card{Title: "A"}, ""},
-		"empty":       {"there is nothing to show", ``, card{}, ""},
+		"empty":       {"an empty page has no title", ``, card{}, ""},
 		"no page":     {"binary data has no title", "\xff\xd8\xff<title", card{}, ""},
 	} {
 		got, image := readMetadata([]byte(tc.page))
@@ -66,13 +66,13 @@ func TestPrepareCard(t *testing.T) {
 		want   string
 		class  platforms.Class
 	}{
-		"picture":     {"it is uploaded like a file", site{"https://a.example/x": page(described), "https://a.example/p.jpg": jpeg}, upload, `card:{"title":"Launch","thumb":"bafkrei1;4;image/jpeg"}`, ""},
-		"no picture":  {"a card may be without one", site{"https://a.example/x": page(described)}, upload, `card:{"title":"Launch"}`, ""},
+		"picture":     {"the picture is uploaded like a file", site{"https://a.example/x": page(described), "https://a.example/p.jpg": jpeg}, upload, `card:{"title":"Launch","thumb":"bafkrei1;4;image/jpeg"}`, ""},
+		"no picture":  {"a card does not need a picture", site{"https://a.example/x": page(described)}, upload, `card:{"title":"Launch"}`, ""},
 		"large":       {"the lexicon allows 1 MB", site{"https://a.example/x": page(described), "https://a.example/p.jpg": {Body: jpeg.Body}}, upload, `card:{"title":"Launch"}`, ""},
-		"script":      {"its name does not make it a picture", site{"https://a.example/x": page(described), "https://a.example/p.jpg": {Body: []byte("<svg>"), Whole: true}}, upload, `card:{"title":"Launch"}`, ""},
+		"script":      {"the name of a script does not make it a picture", site{"https://a.example/x": page(described), "https://a.example/p.jpg": {Body: []byte("<svg>"), Whole: true}}, upload, `card:{"title":"Launch"}`, ""},
 		"unreachable": {"the post does not wait for the page", site{}, upload, "card:", ""},
 		"a file":      {"only pages have cards", site{"https://a.example/x": {Type: "application/pdf"}}, upload, "card:", ""},
-		"no upload":   {"it is tried again", site{"https://a.example/x": page(described), "https://a.example/p.jpg": jpeg}, refuse(503, "NotEnoughResources"), "", platforms.ClassTransient},
+		"no upload":   {"the upload is retried", site{"https://a.example/x": page(described), "https://a.example/p.jpg": jpeg}, refuse(503, "NotEnoughResources"), "", platforms.ClassTransient},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,7 +81,7 @@ func TestPrepareCard(t *testing.T) {
 			job := hello
 			job.Content.Text = "see https://a.example/x."
 			if !p.Prepares(job.Content) {
-				t.Fatal("the text has an address")
+				t.Fatal("the text contains an address")
 			}
 			got, failure := p.Prepare(t.Context(), job)
 			class := platforms.Class("")
@@ -106,12 +106,12 @@ func TestPrepared(t *testing.T) {
 		want               *embed
 		ready              bool
 	}{
-		"card":         {"it refers to the address in the text", `card:{"title":"A","description":"B"}`, text, &embed{Type: "app.bsky.embed.external", External: &external{URI: "https://a.example/x", Title: "A", Description: "B"}}, true},
+		"card":         {"the card refers to the address in the text", `card:{"title":"A","description":"B"}`, text, &embed{Type: "app.bsky.embed.external", External: &external{URI: "https://a.example/x", Title: "A", Description: "B"}}, true},
 		"no card":      {"the page could not be read", "card:", text, nil, true},
 		"unprepared":   {"the page was not read yet", "", text, nil, false},
 		"odd picture":  {"a checkpoint may have been changed by hand", `card:{"title":"A","thumb":"x"}`, text, nil, true},
 		"nothing":      {"a text without address has no preparation", "", platforms.Content{Text: "hello"}, nil, true},
-		"other's file": {"a checkpoint without files is none for files", "card:", platforms.Content{Media: make([]platforms.File, 1)}, nil, false},
+		"other's file": {"a checkpoint without files does not belong to a post with files", "card:", platforms.Content{Media: make([]platforms.File, 1)}, nil, false},
 	} {
 		got, ready := p.prepared(&platforms.Job{Content: tc.content, Checkpoint: tc.checkpoint})
 		if !ready {

@@ -37,19 +37,19 @@ func TestFacets(t *testing.T) {
 		reason, text string
 		want         []facet
 	}{
-		"plain":       {"most texts have none", "hello", nil},
+		"plain":       {"most texts have no facets", "hello", nil},
 		"bytes":       {"an umlaut has two bytes, and an emoji four", "ü🎉 https://a.example", []facet{link(7, 24, "https://a.example")}},
-		"full stop":   {"it ends the sentence, not the address", "see https://a.example.", []facet{link(4, 21, "https://a.example")}},
-		"no scheme":   {"a link needs one", "www.a.example", []facet{link(0, 13, "https://www.a.example")}},
+		"full stop":   {"the full stop ends the sentence, not the address", "see https://a.example.", []facet{link(4, 21, "https://a.example")}},
+		"no scheme":   {"a link needs a scheme", "www.a.example", []facet{link(0, 13, "https://www.a.example")}},
 		"mention":     {"handles are case-insensitive, and accounts are stored by their id", "hi @Acme.Test!", []facet{mention(3, 13, "did:plc:acme.test")}},
 		"nobody":      {"a handle that does not exist stays plain", "@nobody.test", nil},
 		"no domain":   {"every handle is a domain", "@acme", nil},
-		"e-mail":      {"it only looks like a mention", "me@acme.test", nil},
+		"e-mail":      {"an e-mail address only looks like a mention", "me@acme.test", nil},
 		"in a link":   {"the address comes first", "https://a.example/@acme.test#tag", []facet{link(0, 32, "https://a.example/@acme.test#tag")}},
-		"tag":         {"its sign is not part of it", "#launch #über", []facet{tag(0, 7, "launch"), tag(8, 14, "über")}},
-		"wide sign":   {"Japanese keyboards write it", "＃日本", []facet{tag(0, 9, "日本")}},
+		"tag":         {"the sign of a tag is not part of it", "#launch #über", []facet{tag(0, 7, "launch"), tag(8, 14, "über")}},
+		"wide sign":   {"Japanese keyboards have a wide sign", "＃日本", []facet{tag(0, 9, "日本")}},
 		"long tag":    {"the lexicon allows 64 characters", "#" + strings.Repeat("a", 65), nil},
-		"longest tag": {"these are 64", "#" + strings.Repeat("a", 64), []facet{tag(0, 65, strings.Repeat("a", 64))}},
+		"longest tag": {"the tag has 64 characters", "#" + strings.Repeat("a", 64), []facet{tag(0, 65, strings.Repeat("a", 64))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -112,12 +112,12 @@ func TestPages(t *testing.T) {
 		pages, ids []string
 		words      string
 	}{
-		"several":     {"a user chooses one", []string{`{"data":[` + page("1", `"MANAGE"`) + "," + page("2", `"CREATE_CONTENT"`) + `]}`}, []string{"1", "2"}, ""},
-		"next page":   {"agencies have hundreds of Pages", []string{`{"data":[` + page("1", `"MANAGE"`) + `],"paging":{"next":"https://elsewhere.example.com/me/accounts?after=c1&access_token=leaked"}}`, `{"data":[` + page("2", `"MANAGE"`) + `]}`}, []string{"1", "2"}, ""},
-		"read only":   {"Pages without the right to post are not offered", []string{`{"data":[` + page("1", `"ANALYZE"`) + "," + page("2", `"MANAGE"`) + `]}`}, []string{"2"}, ""},
-		"none of use": {"the error names the missing task", []string{`{"data":[` + page("1", `"ANALYZE","ADVERTISE"`) + `]}`}, nil, "create content"},
-		"none":        {"a user without a Page gets the message that profiles are not supported", []string{`{"data":[]}`}, nil, "personal profiles"},
-		"no list":     {"a response without a list is not an empty list", []string{`{}`}, nil, "did not identify"},
+		"several":        {"a user chooses one", []string{`{"data":[` + page("1", `"MANAGE"`) + "," + page("2", `"CREATE_CONTENT"`) + `]}`}, []string{"1", "2"}, ""},
+		"next page":      {"agencies have hundreds of Pages", []string{`{"data":[` + page("1", `"MANAGE"`) + `],"paging":{"next":"https://elsewhere.example.com/me/accounts?after=c1&access_token=leaked"}}`, `{"data":[` + page("2", `"MANAGE"`) + `]}`}, []string{"1", "2"}, ""},
+		"read only":      {"Pages without the right to post are not offered", []string{`{"data":[` + page("1", `"ANALYZE"`) + "," + page("2", `"MANAGE"`) + `]}`}, []string{"2"}, ""},
+		"no usable page": {"the error names the missing task", []string{`{"data":[` + page("1", `"ANALYZE","ADVERTISE"`) + `]}`}, nil, "create content"},
+		"none":           {"a user without a Page gets the message that profiles are not supported", []string{`{"data":[]}`}, nil, "personal profiles"},
+		"no list":        {"a response without a list is not an empty list", []string{`{}`}, nil, "did not identify"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

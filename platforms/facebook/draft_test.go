@@ -64,9 +64,9 @@ func TestDraftIsExactlyOneRequest(t *testing.T) {
 		job    platforms.Job
 		want   url.Values
 	}{
-		"text":    {"it cannot be seen", jobFor("hello"), unpublished(url.Values{"message": {"hello"}})},
+		"text":    {"an unpublished post is invisible", jobFor("hello"), unpublished(url.Values{"message": {"hello"}})},
 		"address": {"the first one gets a card", jobFor("see https://a.example/b. and https://c.example"), unpublished(url.Values{"message": {"see https://a.example/b. and https://c.example"}, "link": {"https://a.example/b"}})},
-		"photo":   {"a post of photos shows those", pictured(), unpublished(url.Values{"message": {"hello"}, "attached_media[0]": {`{"media_fbid":"7"}`}})},
+		"photo":   {"a post of photos shows its photos", pictured(), unpublished(url.Values{"message": {"hello"}, "attached_media[0]": {`{"media_fbid":"7"}`}})},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,9 +99,9 @@ func TestPrepareDraft(t *testing.T) {
 		"gone":                 {"a missing draft is created again", drafted("hello"), []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"id":"42_10"}`)}, "draft:42_10", "", []string{readPost, createPath}},
 		"unknown":              {"without its state, no other draft is created", drafted("hello"), []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, "", platforms.ClassUnknown, []string{readPost}},
 		"link refused":         {"a card is not worth a post", linked, []http.HandlerFunc{problem(400, 1500, 0, false), created}, "draft:42_9", "", []string{createPath, createPath}},
-		"refused, link or not": {"it is retried once", linked, []http.HandlerFunc{invalid, invalid}, "", platforms.ClassPermanent, []string{createPath, createPath}},
+		"refused, link or not": {"the draft is retried once", linked, []http.HandlerFunc{invalid, invalid}, "", platforms.ClassPermanent, []string{createPath, createPath}},
 		"blocked":              {"a block does not concern the link", linked, []http.HandlerFunc{problem(400, 368, 0, false)}, "", platforms.ClassQuota, []string{createPath}},
-		"repetition":           {"this call did not publish", jobFor("hello"), []http.HandlerFunc{problem(400, 506, 1455006, false)}, "", platforms.ClassPermanent, []string{createPath}},
+		"repetition":           {"the repeated call did not publish", jobFor("hello"), []http.HandlerFunc{problem(400, 506, 1455006, false)}, "", platforms.ClassPermanent, []string{createPath}},
 		"no id":                {"an unpublished object may be created again", jobFor("hello"), []http.HandlerFunc{says(200, `{}`)}, "", platforms.ClassUnknown, []string{createPath}},
 		"outage":               {"an outage is temporary", jobFor("hello"), []http.HandlerFunc{says(503, ``)}, "", platforms.ClassTransient, []string{createPath}},
 	}
@@ -165,7 +165,7 @@ func TestPublishDraft(t *testing.T) {
 		"hang up":               {"the response was lost", []http.HandlerFunc{hangUp}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassUnknown, 0},
 		"gone":                  {"the next preparation creates it again", []http.HandlerFunc{problem(400, 100, 33, false)}, platforms.Result{Outcome: platforms.Refused}, platforms.ClassTransient, 0},
 		"limit":                 {"a rate limit is temporary", []http.HandlerFunc{problem(400, 32, 0, false)}, platforms.Result{Outcome: platforms.Refused}, platforms.ClassRateLimited, 0},
-		"repetition":            {"an earlier call may have done it", []http.HandlerFunc{problem(400, 506, 0, false)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassDuplicate, 0},
+		"repetition":            {"an earlier call may have published the draft", []http.HandlerFunc{problem(400, 506, 0, false)}, platforms.Result{Outcome: platforms.Unknown}, platforms.ClassDuplicate, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestLookupDraft(t *testing.T) {
 			"",
 		},
 		"gone":       {"a missing draft is not proof", []http.HandlerFunc{problem(400, 100, 33, false), says(200, `{"data":[]}`)}, platforms.LookupResult{}, ""},
-		"no word":    {"a response without the field is not proof", []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, platforms.LookupResult{}, platforms.ClassUnknown},
+		"no status":  {"a response without the field is not proof", []http.HandlerFunc{says(200, `{"id":"42_9"}`)}, platforms.LookupResult{}, platforms.ClassUnknown},
 		"outage":     {"a missing response is not proof", []http.HandlerFunc{says(503, ``)}, platforms.LookupResult{}, platforms.ClassTransient},
 		"dead token": {"a user must reconnect the account", []http.HandlerFunc{problem(400, 190, 0, false)}, platforms.LookupResult{}, platforms.ClassReconnect},
 	}
@@ -243,7 +243,7 @@ func TestDraftOfLostPhotos(t *testing.T) {
 
 func TestFirstAddress(t *testing.T) {
 	for text, want := range map[string]string{
-		"none here": "", "www.example.org": "", "(https://a.example/x).": "https://a.example/x", "HTTP://A.example?b=1&c, d": "HTTP://A.example?b=1&c",
+		"no link": "", "www.example.org": "", "(https://a.example/x).": "https://a.example/x", "HTTP://A.example?b=1&c, d": "HTTP://A.example?b=1&c",
 		"first https://a.example then https://b.example": "https://a.example",
 	} {
 		if got := firstAddress(text); got != want {

@@ -133,7 +133,7 @@ func TestLookupOfPhotos(t *testing.T) {
 		"text, video":        {reason: "a text shows no video", text: text, listed: []string{showing(one, `{"media_type":"video","target":{"id":"6"}}`)}},
 		"address, video":     {reason: "unless an address in it leads to one", text: "see example.org/a", listed: []string{showing(post(t, "42_1", "see example.org/a", noon), `{"media_type":"video"}`)}, want: found(false)},
 		"text, link":         {reason: "a link preview may be attached", text: text, listed: []string{showing(one, link)}, want: found(false)},
-		"address, photo":     {reason: "an address in it may lead to a photo", text: "see www.facebook.com/photo/6", listed: []string{showing(post(t, "42_1", "see www.facebook.com/photo/6", noon), photo("6"))}, want: found(false)},
+		"address, photo":     {reason: "an address in the text may lead to a photo", text: "see www.facebook.com/photo/6", listed: []string{showing(post(t, "42_1", "see www.facebook.com/photo/6", noon), photo("6"))}, want: found(false)},
 		"text and photo":     {reason: "one of two posts with the same text is the text post", text: text, listed: []string{showing(post(t, "42_2", text, later), photo("6")), one}, want: found(false)},
 	}
 	for name, tc := range tests {
@@ -160,8 +160,8 @@ func TestIdentify(t *testing.T) {
 			says(200, `{"id":"42","name":"Acme","username":"acme","picture":{"data":{"url":"https://cdn.example/a"}}}`), page),
 		identifies("no handle", "not every Page has a handle", says(200, `{"id":"42","name":"Acme"}`),
 			platforms.Identity{AccountID: "42", DisplayName: "Acme"}),
-		refuses("dead token", "a person must connect again", problem(400, 190, 460, false), platforms.ClassReconnect),
-		refuses("checkpoint", "a person must act on Facebook", problem(400, 100, 1404006, false), platforms.ClassRestricted),
-		refuses("limited", "a limit passes", problem(400, 4, 0, false), platforms.ClassRateLimited),
-		refuses("bad request", "a refusal of the request says nothing about the Page", problem(400, 100, 0, false), platforms.ClassUnknown))
+		refuses("dead token", "a user has to reconnect the account", problem(400, 190, 460, false), platforms.ClassReconnect),
+		refuses("checkpoint", "a user has to act on Facebook", problem(400, 100, 1404006, false), platforms.ClassRestricted),
+		refuses("limited", "a limit expires", problem(400, 4, 0, false), platforms.ClassRateLimited),
+		refuses("bad request", "a rejected request does not describe the Page", problem(400, 100, 0, false), platforms.ClassUnknown))
 }

@@ -22,7 +22,7 @@ func TestCaptionProblem(t *testing.T) {
 		{"addresses", strings.Repeat("me@example.com ", 40), "", "an email address is not a mention"},
 		{"in parentheses", strings.Repeat("(@a)", 21), "mentions 21", "a mention may follow punctuation"},
 		{"fragments", strings.Repeat("#a ", 29) + "https://shop.example/faq#price https://shop.example/faq#time", "", "a fragment of an address is no hashtag"},
-		{"fragments of a path", strings.Repeat("#a ", 30) + "https://app.example/#/start www.example.com/?q=#x example.com/#y", "", "however the address is written"},
+		{"fragments of a path", strings.Repeat("#a ", 30) + "https://app.example/#/start www.example.com/?q=#x example.com/#y", "", "Instagram counts a tag in any form of address"},
 		{"an address ends", "https://a.example/#x" + strings.Repeat("\u3000#a", 31), "31 hashtags", "at a blank of any width"},
 		{"escaped characters", strings.Repeat("&#39; &#x27;", 31), "", "an escaped character is no hashtag"},
 		{"entities apart", strings.Repeat("&#a ", 31), "31 hashtags", "an ampersand alone has no effect"},

@@ -34,7 +34,7 @@ func TestErrors(t *testing.T) {
 		{"the token has no access to the account", 100, 33, reconnect, 1},
 		{"spam is suspected", 4, 2207051, quota, 1},
 		{"the app's limit", 4, 0, limited, 1},
-		{"downloading took too long", -2, 2207003, transient, 2},
+		{"the download timed out", -2, 2207003, transient, 2},
 		{"the container has expired", -2, 2207020, transient, 2},
 		{"internal Instagram error", -1, 2207001, transient, 2},
 		{"making it failed", -1, 2207032, transient, 2},

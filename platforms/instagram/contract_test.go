@@ -72,9 +72,9 @@ func TestExchangeOfRealResponses(t *testing.T) {
 	t.Parallel()
 	const granted = "instagram_business_basic instagram_business_content_publish"
 	tests := map[string]struct{ reason, answer, scopes string }{
-		"in a list":  {"the reference shows it so", `{"data":[{"access_token":"short","user_id":"1020","permissions":"instagram_business_basic,instagram_business_content_publish"}]}`, granted},
-		"at the top": {"clients read it so", `{"access_token":"short","user_id":17841400000000001,"permissions":["instagram_business_basic","instagram_business_content_publish"]}`, granted},
-		"not told":   {"omitted permissions count as granted (RFC 6749, section 5.1)", `{"access_token":"short","user_id":17841400000000001}`, granted},
+		"in a list":           {"the reference shows a list", `{"data":[{"access_token":"short","user_id":"1020","permissions":"instagram_business_basic,instagram_business_content_publish"}]}`, granted},
+		"at the top":          {"clients read the top level", `{"access_token":"short","user_id":17841400000000001,"permissions":["instagram_business_basic","instagram_business_content_publish"]}`, granted},
+		"permissions omitted": {"omitted permissions count as granted (RFC 6749, section 5.1)", `{"access_token":"short","user_id":17841400000000001}`, granted},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -144,12 +144,12 @@ func TestHostOf(t *testing.T) {
 		reason, scopes  string
 		otherwise, want Login
 	}{
-		"Instagram's":          {"its permissions have their own names", "instagram_business_basic instagram_business_content_publish", FacebookLogin, InstagramLogin},
-		"Facebook's":           {"Facebook's permissions have their own names", "instagram_basic instagram_content_publish", InstagramLogin, FacebookLogin},
-		"Facebook's, later":    {"a later known permission counts", "pages_show_list,instagram_basic", InstagramLogin, FacebookLogin},
-		"unknown":              {"Instagram's own login is the usual one", "", "", InstagramLogin},
-		"unknown, as was said": {"the administrator may configure it", "", FacebookLogin, FacebookLogin},
-		"neither":              {"permissions of Pages do not determine it", "pages_show_list", "", InstagramLogin},
+		"Instagram's":            {"its permissions have their own names", "instagram_business_basic instagram_business_content_publish", FacebookLogin, InstagramLogin},
+		"Facebook's":             {"Facebook's permissions have their own names", "instagram_basic instagram_content_publish", InstagramLogin, FacebookLogin},
+		"Facebook's, later":      {"a later known permission counts", "pages_show_list,instagram_basic", InstagramLogin, FacebookLogin},
+		"unknown":                {"Instagram's own login is the usual one", "", "", InstagramLogin},
+		"unknown, as configured": {"the administrator may configure the host", "", FacebookLogin, FacebookLogin},
+		"neither":                {"a Page's permissions do not determine the host", "pages_show_list", "", InstagramLogin},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -168,14 +168,14 @@ func TestIdentify(t *testing.T) {
 		identifies("account", "the professional account's id counts, not the app's own for it", says(200, whole), account),
 		identifies("in a list", "some of Instagram's pages show it so; an id may come as a number",
 			says(200, `{"data":[{"user_id":17841400000000001,"username":"acme"}]}`), numbered),
-		refuses("dead token", "nothing renews a dead token", problem(400, 190, 463), platforms.ClassReconnect),
-		refuses("permission", "a person must grant it", problem(403, 10, 0), platforms.ClassReconnect),
-		refuses("checkpoint", "a person must act on Instagram", problem(400, 100, 1404006), platforms.ClassRestricted),
-		refuses("limited", "a limit passes", problem(400, 4, 0), platforms.ClassRateLimited),
-		refuses("blocked", "so does a block", problem(400, 4, 2207051), platforms.ClassQuota),
-		refuses("bad request", "a refusal of the request says nothing about the account", problem(400, 100, 0), platforms.ClassUnknown),
-		refuses("app's own id", "the id for this app alone is not the account's", says(200, `{"id":"999"}`), platforms.ClassUnknown),
-		refuses("several in one", "one token is for one account", says(200, `{"data":[{"user_id":"1"},{"user_id":"2"}]}`), platforms.ClassUnknown))
+		refuses("dead token", "a dead token cannot be renewed", problem(400, 190, 463), platforms.ClassReconnect),
+		refuses("permission", "a user has to grant the permission", problem(403, 10, 0), platforms.ClassReconnect),
+		refuses("checkpoint", "a user has to act on Instagram", problem(400, 100, 1404006), platforms.ClassRestricted),
+		refuses("limited", "a limit expires", problem(400, 4, 0), platforms.ClassRateLimited),
+		refuses("blocked", "a block expires", problem(400, 4, 2207051), platforms.ClassQuota),
+		refuses("bad request", "a rejected request does not describe the account", problem(400, 100, 0), platforms.ClassUnknown),
+		refuses("app's own id", "the id for this app is not the account's", says(200, `{"id":"999"}`), platforms.ClassUnknown),
+		refuses("several in one", "a token belongs to one account", says(200, `{"data":[{"user_id":"1"},{"user_id":"2"}]}`), platforms.ClassUnknown))
 }
 
 func TestRefresh(t *testing.T) {
@@ -184,13 +184,13 @@ func TestRefresh(t *testing.T) {
 		"grant_type": {"ig_refresh_token"}, "access_token": {"a1"},
 	}}
 	platformtest.Renew(t, newInstagram, old, asked,
-		renews("renewed", "the new token lives as long as Instagram says",
+		renews("renewed", "Instagram determines the lifetime of the new token",
 			says(200, `{"access_token":"a2","token_type":"bearer","expires_in":5184000}`),
 			platforms.Token{Access: "a2", Scopes: "instagram_business_basic", ExpiresAt: noon.Add(60 * 24 * time.Hour)}),
 		renews("left-over refresh token", "an access token renews itself, whatever else is stored", says(200, `{"access_token":"a2"}`),
 			platforms.Token{Access: "a2", Refresh: "r1"}).Of(platforms.Token{Access: "a1", Refresh: "r1"}),
-		refuses("dead", "a dead token needs a person", problem(400, 190, 463), platforms.ClassReconnect),
-		refuses("too young", "a token that may not be renewed yet is good", problem(400, 100, 0), platforms.ClassTransient))
+		refuses("dead", "a dead token needs a user", problem(400, 190, 463), platforms.ClassReconnect),
+		refuses("too young", "a token that is too young to be renewed is valid", problem(400, 100, 0), platforms.ClassTransient))
 }
 
 func TestIdentifyLinked(t *testing.T) {
@@ -207,19 +207,19 @@ func TestIdentifyLinked(t *testing.T) {
 		class  platforms.Class
 		asked  []string
 	}{
-		"a Page's token":         {"its Page is read", says(200, page), want, "", []string{me}},
-		"a person's token":       {"a user has no account, but Pages", inTurn(answers{noField, says(200, `{"data":[`+page+`,{"id":"3","name":"Bare"}]}`)}), want, "", []string{me, pages}},
-		"a person's, no refusal": {"missing fields of a user may be omitted", inTurn(answers{says(200, `{"id":"9","name":"A Person"}`), says(200, `{"data":[`+page+`]}`)}), want, "", []string{me, pages}},
-		"several":                {"one token is for one account", inTurn(answers{noField, says(200, `{"data":[`+page+`,`+other+`]}`)}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
-		"none linked":            {"a user must link an account", inTurn(answers{says(200, `{"id":"1","name":"A Page"}`), noField}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
-		"no Page":                {"a user must link an account", inTurn(answers{noField, says(200, `{"data":[]}`)}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
-		"no list":                {"a response without a list is not evidence", inTurn(answers{noField, says(200, `{}`)}), platforms.Identity{}, platforms.ClassUnknown, []string{me, pages}},
-		"refused twice":          {"rejected requests do not prove that there is none", noField, platforms.Identity{}, platforms.ClassUnknown, []string{me, pages}},
-		"odd id":                 {"an invalid id is not an account", says(200, `{"instagram_business_account":{"id":"../me"}}`), platforms.Identity{}, platforms.ClassUnknown, []string{me}},
-		"dead token":             {"a user must reconnect the account", problem(400, 190, 463), platforms.Identity{}, platforms.ClassReconnect, []string{me}},
-		"permission":             {"a user must grant it", problem(403, 10, 0), platforms.Identity{}, platforms.ClassReconnect, []string{me}},
-		"outage":                 {"an outage passes", says(500, ``), platforms.Identity{}, platforms.ClassTransient, []string{me}},
-		"outage, then":           {"at any time", inTurn(answers{noField, says(502, ``)}), platforms.Identity{}, platforms.ClassTransient, []string{me, pages}},
+		"a Page's token":           {"its Page is read", says(200, page), want, "", []string{me}},
+		"a user token":             {"a user has no account, but Pages", inTurn(answers{noField, says(200, `{"data":[`+page+`,{"id":"3","name":"Bare"}]}`)}), want, "", []string{me, pages}},
+		"a user token, no refusal": {"missing fields of a user may be omitted", inTurn(answers{says(200, `{"id":"9","name":"A Person"}`), says(200, `{"data":[`+page+`]}`)}), want, "", []string{me, pages}},
+		"several":                  {"one token is for one account", inTurn(answers{noField, says(200, `{"data":[`+page+`,`+other+`]}`)}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
+		"no linked account":        {"a user must link an account", inTurn(answers{says(200, `{"id":"1","name":"A Page"}`), noField}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
+		"no Page":                  {"a user must link an account", inTurn(answers{noField, says(200, `{"data":[]}`)}), platforms.Identity{}, platforms.ClassReconnect, []string{me, pages}},
+		"no list":                  {"a response without a list is not evidence", inTurn(answers{noField, says(200, `{}`)}), platforms.Identity{}, platforms.ClassUnknown, []string{me, pages}},
+		"refused twice":            {"rejected requests do not prove that no account is linked", noField, platforms.Identity{}, platforms.ClassUnknown, []string{me, pages}},
+		"odd id":                   {"an invalid id is not an account", says(200, `{"instagram_business_account":{"id":"../me"}}`), platforms.Identity{}, platforms.ClassUnknown, []string{me}},
+		"dead token":               {"a user must reconnect the account", problem(400, 190, 463), platforms.Identity{}, platforms.ClassReconnect, []string{me}},
+		"permission":               {"a user must grant it", problem(403, 10, 0), platforms.Identity{}, platforms.ClassReconnect, []string{me}},
+		"outage":                   {"an outage passes", says(500, ``), platforms.Identity{}, platforms.ClassTransient, []string{me}},
+		"outage, then":             {"at any time", inTurn(answers{noField, says(502, ``)}), platforms.Identity{}, platforms.ClassTransient, []string{me, pages}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestRefreshLinked(t *testing.T) {
 		ends   time.Time
 		class  platforms.Class
 	}{
-		"a Page's":  {"it does not expire, and cannot be renewed", time.Time{}, platforms.ClassReconnect},
+		"a Page's":  {"a Page's token does not expire, and cannot be renewed", time.Time{}, platforms.ClassReconnect},
 		"good":      {"a valid token must not be disconnected", noon.Add(time.Hour), platforms.ClassTransient},
 		"has ended": {"a user must reconnect the account", noon, platforms.ClassReconnect},
 	}

@@ -107,7 +107,7 @@ func TestLookupAmongOlderPosts(t *testing.T) {
 		class         platforms.Class
 	}{
 		"at once":       {"a post that is not listed yet may be listed later", "PUBLISHED", time.Minute, 0, platforms.ClassUnknown},
-		"later":         {"however long it is not listed, an older one is another one", "PUBLISHED", 11 * time.Minute, 0, platforms.ClassUnknown},
+		"later":         {"an older post is another one, however long the new one is not listed", "PUBLISHED", 11 * time.Minute, 0, platforms.ClassUnknown},
 		"not published": {"an unpublished container is not listed", "FINISHED", 11 * time.Minute, 0, ""},
 	}
 	for name, tc := range tests {

@@ -14,22 +14,22 @@ func TestLength(t *testing.T) {
 		reason, text string
 		want         int
 	}{
-		"letters":        {"each counts", "hello", 5},
-		"a family":       {"a grapheme cluster counts once", "👨‍👩‍👧🇮🇸é", 3},
-		"an address":     {"it counts as 23", "see https://mastodon.example/a/very/long/path/to/somewhere?with=query now", 31},
-		"a short one":    {"it counts as 23 as well", "http://a.de", 23},
-		"two":            {"each does", "https://a.de https://b.de", 47},
-		"full stop":      {"it does not belong to the address", "https://a.de.", 24},
-		"no scheme":      {"Mastodon does not link it", "mastodon.example", 16},
-		"no domain":      {"if Mastodon does not link it, its letters count", "http://a", 8},
-		"a long name":    {"if Mastodon links it, it counts as 23", "http://" + strings.Repeat("a", 40), 23},
-		"a number":       {"the same for IP addresses", "https://127.0.0.1/" + strings.Repeat("a", 40), 23},
-		"mention":        {"all of a local name counts", "@acme hi", 8},
-		"remote mention": {"its domain does not", "@acme@mastodon.example hi", 8},
-		"e-mail":         {"it is not a mention", "me@mastodon.example", 19},
-		"in a path":      {"it belongs to the address", "https://mastodon.example/@acme@other.example", 23},
-		"hashtag":        {"its sign counts", "#hello", 6},
-		"empty":          {"there is nothing to count", "", 0},
+		"letters":                               {"each letter counts", "hello", 5},
+		"a family":                              {"a grapheme cluster counts once", "👨‍👩‍👧🇮🇸é", 3},
+		"an address":                            {"an address counts as 23 characters", "see https://mastodon.example/a/very/long/path/to/somewhere?with=query now", 31},
+		"a short address":                       {"a short address counts as 23 characters, too", "http://a.de", 23},
+		"two":                                   {"each address counts", "https://a.de https://b.de", 47},
+		"full stop":                             {"the full stop does not belong to the address", "https://a.de.", 24},
+		"no scheme":                             {"Mastodon does not link an address without a scheme", "mastodon.example", 16},
+		"no domain":                             {"the letters of an unlinked address count", "http://a", 8},
+		"a long name":                           {"a linked address counts as 23 characters", "http://" + strings.Repeat("a", 40), 23},
+		"a number":                              {"IP addresses count alike", "https://127.0.0.1/" + strings.Repeat("a", 40), 23},
+		"mention":                               {"all of a local name counts", "@acme hi", 8},
+		"remote mention":                        {"the domain of a mention does not count", "@acme@mastodon.example hi", 8},
+		"e-mail":                                {"an e-mail address is not a mention", "me@mastodon.example", 19},
+		"an address with a mention in its path": {"the name belongs to the address", "https://mastodon.example/@acme@other.example", 23},
+		"hashtag":                               {"the sign of a hashtag counts", "#hello", 6},
+		"empty":                                 {"an empty text has no characters", "", 0},
 	} {
 		if got := length(tc.text, 23); got != tc.want {
 			t.Errorf("%s: %s: %q has %d characters, want %d", name, tc.reason, tc.text, got, tc.want)

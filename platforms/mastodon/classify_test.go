@@ -32,7 +32,7 @@ func TestTableRows(t *testing.T) {
 			t.Errorf("%s is classified as %+v", r.code(), got.Err)
 		}
 		if strings.Contains(fmt.Sprint(got.Err), "zzz") {
-			t.Errorf("%s: the server's words are passed on: %v", r.code(), got.Err)
+			t.Errorf("%s: the message quotes the server: %v", r.code(), got.Err)
 		}
 	}
 }

@@ -49,21 +49,21 @@ func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	platformtest.Verdicts(t, one, hello, "POST /api/v1/statuses", "",
 		platformtest.Refused("no token", "the account has to be connected again", refuse(401, "The access token is invalid"), platforms.ClassReconnect),
-		platformtest.Refused("no scope", "so has one that lacks a permission", refuse(403, "This action is outside the authorized scopes"), platforms.ClassReconnect),
-		platformtest.Refused("disabled", "its owner has to act on the server", refuse(403, "Your login is currently disabled"), platforms.ClassRestricted),
-		platformtest.Refused("not allowed", "the same, whatever the reason", refuse(403, "This action is not allowed"), platforms.ClassRestricted),
-		platformtest.Refused("suspended", "the account is gone for now", refuse(410, "Gone"), platforms.ClassRestricted),
-		platformtest.Refused("no parent", "the card before was deleted", refuse(404, "The post you are trying to reply to does not appear to exist."), platforms.ClassPermanent),
-		platformtest.Refused("deleted", "the post of an earlier call with the key was deleted", refuse(404, "Record not found"), platforms.ClassPermanent),
+		platformtest.Refused("no scope", "a user has to grant the scope", refuse(403, "This action is outside the authorized scopes"), platforms.ClassReconnect),
+		platformtest.Refused("disabled", "the owner has to act on the server", refuse(403, "Your login is currently disabled"), platforms.ClassRestricted),
+		platformtest.Refused("not allowed", "the owner has to act on the server, whatever the reason", refuse(403, "This action is not allowed"), platforms.ClassRestricted),
+		platformtest.Refused("suspended", "the server has suspended the account", refuse(410, "Gone"), platforms.ClassRestricted),
+		platformtest.Refused("no parent", "the previous card was deleted", refuse(404, "The post you are trying to reply to does not appear to exist."), platforms.ClassPermanent),
+		platformtest.Refused("deleted", "an earlier call's post with the key was deleted", refuse(404, "Record not found"), platforms.ClassPermanent),
 		platformtest.Refused("too long", "the text has to change", refuse(422, "Validation failed: Text character limit of 500 exceeded"), platforms.ClassPermanent),
 		platformtest.Refused("in German", "the status suffices", refuse(422, "Validierung fehlgeschlagen"), platforms.ClassPermanent),
-		platformtest.Refused("processing", "the file is ready soon", refuse(422, "Cannot attach files that have not finished processing. Try again in a moment!"), platforms.ClassTransient),
-		platformtest.Refused("limited", "the server says when", refuse(429, "Too many requests", "X-RateLimit-Reset", "2026-11-20T12:05:00.000000Z"), platforms.ClassRateLimited).Waiting(5*time.Minute),
-		platformtest.Refused("limited for a year", "no limit lasts for so long", refuse(429, "Too many requests", "X-RateLimit-Reset", "2027-11-20T12:05:00.000000Z"), platforms.ClassRateLimited).Waiting(platformtest.NoRetryTime),
-		platformtest.Refused("files used", "an earlier call may have used them", refuse(422, "Validation failed: Media 1 not found or already attached to another post"), platforms.ClassDuplicate).Unproven(),
-		platformtest.Unknown("unlisted", "nothing is known about it", refuse(418, "I'm a teapot")),
-		platformtest.Unknown("bare 429", "a proxy may have sent it", recorder.Respond(429, "")),
-		platformtest.Unknown("bare 401", "a proxy may have sent it", recorder.Respond(401, "")),
+		platformtest.Refused("processing", "the file will be ready soon", refuse(422, "Cannot attach files that have not finished processing. Try again in a moment!"), platforms.ClassTransient),
+		platformtest.Refused("limited", "the server states the end of the limit", refuse(429, "Too many requests", "X-RateLimit-Reset", "2026-11-20T12:05:00.000000Z"), platforms.ClassRateLimited).Waiting(5*time.Minute),
+		platformtest.Refused("limited for a year", "no limit lasts for a year", refuse(429, "Too many requests", "X-RateLimit-Reset", "2027-11-20T12:05:00.000000Z"), platforms.ClassRateLimited).Waiting(platformtest.NoRetryTime),
+		platformtest.Refused("files used", "an earlier call may have used the files", refuse(422, "Validation failed: Media 1 not found or already attached to another post"), platforms.ClassDuplicate).Unproven(),
+		platformtest.Unknown("unlisted", "an unlisted error does not show the outcome", refuse(418, "I'm a teapot")),
+		platformtest.Unknown("bare 429", "a proxy may have sent the response", recorder.Respond(429, "")),
+		platformtest.Unknown("bare 401", "a proxy may have sent the response", recorder.Respond(401, "")),
 	)
 }
 
@@ -75,7 +75,7 @@ func TestIdentify(t *testing.T) {
 		platformtest.Identified("no name", "the username stands for it, and only web addresses are shown", recorder.Respond(200, `{"id":"1","username":"acme","avatar":"javascript:alert(1)"}`),
 			platforms.Identity{AccountID: "1", Username: "acme", DisplayName: "acme"}),
 		platformtest.Refused("revoked", "a new token is needed", refuse(401, "The access token was revoked"), platforms.ClassReconnect),
-		platformtest.Refused("odd id", "it would become part of addresses", recorder.Respond(200, `{"id":"../1"}`), platforms.ClassUnknown))
+		platformtest.Refused("odd id", "the id would become part of addresses", recorder.Respond(200, `{"id":"../1"}`), platforms.ClassUnknown))
 }
 
 // TestServer tests which servers are called. The test cannot reach any of them: they are refused before the connection.
@@ -88,14 +88,14 @@ func TestServer(t *testing.T) {
 	}{
 		"":                              {"a Connection has to name one", platforms.ClassReconnect},
 		"http://mastodon.example":       {"tokens are sent encrypted only", platforms.ClassReconnect},
-		"https://":                      {"there is no host", platforms.ClassReconnect},
+		"https://":                      {"the address has no host", platforms.ClassReconnect},
 		"https://mastodon.example/path": {"the API's path is fixed", platforms.ClassReconnect},
-		"https://user@mastodon.example": {"it hides the host", platforms.ClassReconnect},
+		"https://user@mastodon.example": {"the user name hides the host", platforms.ClassReconnect},
 		"https://mastodon.example?a=b":  {"the API has its own queries", platforms.ClassReconnect},
 		"https://127.0.0.1":             {"only public addresses are called", platforms.ClassTransient},
-		"https://169.254.169.254":       {"the metadata service is none", platforms.ClassTransient},
-		"https://[::1]:8443":            {"nor is this machine at another port", platforms.ClassTransient},
-		"https://host.herald.invalid":   {"a name without an address looks the same", platforms.ClassTransient},
+		"https://169.254.169.254":       {"the metadata service is not public", platforms.ClassTransient},
+		"https://[::1]:8443":            {"this host is not public at any port", platforms.ClassTransient},
+		"https://host.herald.invalid":   {"a name without an address gives the same error", platforms.ClassTransient},
 	} {
 		t.Run(address, func(t *testing.T) {
 			t.Parallel()
@@ -171,19 +171,19 @@ func TestLookupResponses(t *testing.T) {
 		want    platforms.LookupResult
 		class   platforms.Class
 	}{
-		"text":         {"the source is what was sent", hello, []http.HandlerFunc{list, text("9", "hello")}, platforms.LookupResult{Matches: 1, ExternalID: "9", PostedAt: recorder.Noon.Add(time.Second)}, ""},
-		"another":      {"the second is too old to be read", hello, []http.HandlerFunc{list, text("9", "hello you")}, platforms.LookupResult{}, ""},
-		"deleted":      {"it disappeared after it was listed", hello, []http.HandlerFunc{list, refuse(404, "Record not found")}, platforms.LookupResult{}, ""},
-		"no source":    {"it may be the post", hello, []http.HandlerFunc{list, refuse(500, "x")}, platforms.LookupResult{}, platforms.ClassTransient},
-		"other source": {"it is not the post that was asked for", hello, []http.HandlerFunc{list, text("1", "hello")}, platforms.LookupResult{}, platforms.ClassUnknown},
-		"bare 404":     {"a proxy proves nothing", hello, []http.HandlerFunc{list, recorder.Respond(404, "")}, platforms.LookupResult{}, platforms.ClassUnknown},
-		"no list":      {"an object is no list", hello, []http.HandlerFunc{recorder.Respond(200, `{}`)}, platforms.LookupResult{}, platforms.ClassUnknown},
+		"text":         {"the source is the sent text", hello, []http.HandlerFunc{list, text("9", "hello")}, platforms.LookupResult{Matches: 1, ExternalID: "9", PostedAt: recorder.Noon.Add(time.Second)}, ""},
+		"another":      {"the second post is too old to be read", hello, []http.HandlerFunc{list, text("9", "hello you")}, platforms.LookupResult{}, ""},
+		"deleted":      {"the post was deleted after it was listed", hello, []http.HandlerFunc{list, refuse(404, "Record not found")}, platforms.LookupResult{}, ""},
+		"no source":    {"the listed post may be this one", hello, []http.HandlerFunc{list, refuse(500, "x")}, platforms.LookupResult{}, platforms.ClassTransient},
+		"other source": {"the source belongs to another post", hello, []http.HandlerFunc{list, text("1", "hello")}, platforms.LookupResult{}, platforms.ClassUnknown},
+		"bare 404":     {"a proxy's response is not proof", hello, []http.HandlerFunc{list, recorder.Respond(404, "")}, platforms.LookupResult{}, platforms.ClassUnknown},
+		"no list":      {"an object is not a list", hello, []http.HandlerFunc{recorder.Respond(200, `{}`)}, platforms.LookupResult{}, platforms.ClassUnknown},
 		"null":         {"an entry cannot be read", hello, []http.HandlerFunc{recorder.Respond(200, `[null]`)}, platforms.LookupResult{}, platforms.ClassUnknown},
 		"file":         {"a file belongs to one post at most", media, []http.HandlerFunc{recorder.Respond(200, withFile)}, platforms.LookupResult{Matches: 1, Certain: true, ExternalID: "9", ExternalURL: "https://mastodon.example/@acme/9", PostedAt: recorder.Noon.Add(time.Second)}, ""},
 		"free":         {"the file has no post yet", media, []http.HandlerFunc{none, recorder.Respond(200, `{"id":"7"}`)}, platforms.LookupResult{Proof: true}, ""},
-		"processing":   {"nor has one in progress", media, []http.HandlerFunc{none, recorder.Respond(206, `{"id":"7"}`)}, platforms.LookupResult{Proof: true}, ""},
-		"gone":         {"it may belong to a post that is not listed yet", media, []http.HandlerFunc{none, refuse(404, "Record not found")}, platforms.LookupResult{}, ""},
-		"proxy's 404":  {"nothing is known", media, []http.HandlerFunc{none, recorder.Respond(404, "")}, platforms.LookupResult{}, platforms.ClassUnknown},
+		"processing":   {"the file's post is still being processed", media, []http.HandlerFunc{none, recorder.Respond(206, `{"id":"7"}`)}, platforms.LookupResult{Proof: true}, ""},
+		"gone":         {"the media may belong to a post that is not listed yet", media, []http.HandlerFunc{none, refuse(404, "Record not found")}, platforms.LookupResult{}, ""},
+		"proxy's 404":  {"only Mastodon's own 404 proves that the media are gone", media, []http.HandlerFunc{none, recorder.Respond(404, "")}, platforms.LookupResult{}, platforms.ClassUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -243,15 +243,15 @@ func TestLimits(t *testing.T) {
 func TestParsePost(t *testing.T) {
 	t.Parallel()
 	for entered, tc := range map[string]struct{ reason, want string }{
-		"109300000000000001": {"it is in the address", "109300000000000001"},
-		"https://mastodon.example/@acme/109300000000000001": {"as copied from the site", "109300000000000001"},
+		"109300000000000001": {"the address contains the id", "109300000000000001"},
+		"https://mastodon.example/@acme/109300000000000001": {"users copy the address from the site", "109300000000000001"},
 		"mastodon.example/@acme/109300000000000001?a=b":     {"browsers hide the scheme", "109300000000000001"},
 		"https://mastodon.example/users/acme/statuses/1":    {"the post's ActivityPub id", "1"},
-		"https://other.example/@acme@mastodon.example/5":    {"there, the post has another id", ""},
-		"https://mastodon.example/@acme@other.example/5":    {"the post of another account", ""},
-		"https://mastodon.example/@acme":                    {"it is no post", ""},
-		"https://x.com/acme/status/1991":                    {"it belongs to another platform", ""},
-		"hello":                                             {"it is no id", ""},
+		"https://other.example/@acme@mastodon.example/5":    {"the other server gives the post another id", ""},
+		"https://mastodon.example/@acme@other.example/5":    {"the address of another account's post", ""},
+		"https://mastodon.example/@acme":                    {"a profile is not a post", ""},
+		"https://x.com/acme/status/1991":                    {"the address belongs to another platform", ""},
+		"hello":                                             {"a word is not an id", ""},
 	} {
 		if got, ok := (&Platform{}).ParsePost(hello.Account, entered); ok != (tc.want != "") || ok && got.ID != tc.want {
 			t.Errorf("%s: %s: got %+v, %t", entered, tc.reason, got, ok)

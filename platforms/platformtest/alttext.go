@@ -24,17 +24,17 @@ func (s *Suite) testAltText(t *testing.T) {
 		reason, post string
 		altTexts     []string
 	}{
-		"an image":       {"every character arrives as it was written", "an image", []string{"a \"cat\" & <dog>,\n50 % 😀"}},
+		"an image":       {"every character arrives unchanged", "an image", []string{"a \"cat\" & <dog>,\n50 % 😀"}},
 		"the longest":    {"the limit is in characters, not bytes", "an image", []string{longest}},
 		"some of images": {"each image has its own, and one may have none", "images", []string{"first", "", "third"}},
-		"a video":        {"some platforms take it for videos too", "a video", []string{"a cat"}},
+		"a video":        {"some platforms accept alt texts of videos, too", "a video", []string{"a cat"}},
 		"none":           {"X refuses an empty alt text, so none is sent", "an image", []string{""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, p := s.publisher(t)
 			post := all[tc.post]
 			if !slices.Contains(p.Capabilities().Delivers, post.category) {
-				t.Skipf("%s delivers no category %s", s.Name, post.category)
+				t.Skipf("%s does not support category %s", s.Name, post.category)
 			}
 			job, want := f.media(t, post.category, post.files(t)...), make([]string, len(tc.altTexts))
 			for i, text := range tc.altTexts {
@@ -59,7 +59,7 @@ func (s *Suite) testAltText(t *testing.T) {
 			job.Content.Media[0].AltText = strings.Repeat("é", max(s.MaxAltText, v1alpha1.MaxAltText)+1)
 			checkpoint, err := preparer.Prepare(t.Context(), job)
 			if recorder.ClassOf(err) != platforms.ClassPermanent || len(f.published(t)) > 0 {
-				t.Errorf("%s: got %q, %v; what the platform refuses is not sent again unchanged", category, checkpoint, err)
+				t.Errorf("%s: got %q, %v; a rejected alt text is not sent again unchanged", category, checkpoint, err)
 			}
 		}
 	})

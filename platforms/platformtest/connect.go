@@ -141,7 +141,7 @@ func (c *Connecting) testConnects(t *testing.T) {
 		t.Errorf("the token expires at %v", choice.Token.ExpiresAt)
 	}
 	if byToken := c.Renewal == ByRefreshToken || c.Renewal == ByRotation; (choice.Token.Refresh != "") != byToken {
-		t.Errorf("there is a refresh token: %t", choice.Token.Refresh != "")
+		t.Errorf("the grant has a refresh token: %t", choice.Token.Refresh != "")
 	} else if byToken {
 		if _, err := v.platform.Refresh(t.Context(), choice.Token); err != nil {
 			t.Errorf("the refresh token does not work: %v", err)

@@ -28,7 +28,7 @@ func (s *Suite) testLookup(t *testing.T) {
 		want   int
 	}{
 		"there":        {"the post is found among others", func(*platforms.Job) {}, 1},
-		"not prepared": {"it is found by its text alone too", func(j *platforms.Job) { j.Checkpoint = "" }, 1},
+		"not prepared": {"the text alone identifies the post, too", func(j *platforms.Job) { j.Checkpoint = "" }, 1},
 		"another text": {"other posts do not match", func(j *platforms.Job) { j.Content.Text, j.Checkpoint = "hello you", "" }, 0},
 		"taken": {"another job's post is skipped", func(j *platforms.Job) {
 			j.BelongsToOther, j.Checkpoint = func(id string) bool { return id == first.ExternalID }, ""
@@ -237,6 +237,6 @@ func (s *Suite) testRecent(t *testing.T) {
 		f.clearFaults(t)
 	}
 	if reader.PostHint() == "" {
-		t.Error("the description of what a user enters is missing")
+		t.Error("the description of the user's input is missing")
 	}
 }

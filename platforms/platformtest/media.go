@@ -92,10 +92,10 @@ func posts() map[string]post {
 		"images": {"their order is preserved", v1alpha1.CategoryImage, func(t *testing.T) []platforms.File {
 			return []platforms.File{picture(t), file(t, "picture.jpg", v1alpha1.MimeJPEG, 0), picture(t)}
 		}, false},
-		"a video": {"it is processed after its upload", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
+		"a video": {"the platform processes a video after its upload", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
 			return []platforms.File{file(t, "tenseconds.mp4", v1alpha1.MimeMP4, 0)}
 		}, false},
-		"a long video": {"it is uploaded in several parts", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
+		"a long video": {"a long video is uploaded in several parts", v1alpha1.CategoryVideo, func(t *testing.T) []platforms.File {
 			return []platforms.File{file(t, "tenseconds.mp4", v1alpha1.MimeMP4, 9<<20)}
 		}, false},
 	}
@@ -131,7 +131,7 @@ func (s *Suite) testMedia(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, p := s.publisher(t)
 			if !slices.Contains(p.Capabilities().Delivers, tc.category) {
-				t.Skipf("%s delivers no category %s", s.Name, tc.category)
+				t.Skipf("%s does not support category %s", s.Name, tc.category)
 			}
 			files := tc.files(t)
 			job := f.media(t, tc.category, files...)
@@ -267,16 +267,16 @@ func (s *Suite) testThumbnail(t *testing.T) {
 		fault  sandboxtest.Fault
 		noted  bool
 	}{
-		"set":         {"nothing fails", sandboxtest.Fault{}, false},
+		"set":         {"the thumbnail is accepted", sandboxtest.Fault{}, false},
 		"after all":   {"a temporary failure is retried", sandboxtest.Fault{Kind: "status", Status: 503}, false},
-		"not allowed": {"the account may not choose one", sandboxtest.Fault{Kind: "status", Status: 403, Times: 9}, true},
+		"not allowed": {"the account may not set a thumbnail", sandboxtest.Fault{Kind: "status", Status: 403, Times: 9}, true},
 		"not at all":  {"a permanent failure is reported", sandboxtest.Fault{Kind: "drop_before", Times: 9}, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			f, p := s.publisher(t)
 			if !p.Capabilities().TakesThumbnail {
-				t.Skipf("%s takes no pictures", s.Name)
+				t.Skipf("%s does not accept pictures", s.Name)
 			}
 			job := f.post(t, v1alpha1.CategoryVideo, "look at this")
 			picture := file(t, "picture.jpg", v1alpha1.MimeJPEG, 0)

@@ -147,7 +147,7 @@ func (s *Suite) testPrepareFaults(t *testing.T) {
 				f.clearFaults(t)
 				job := f.prepared(t, "hello")
 				if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
-					t.Errorf("it cannot be published after the failure: %+v", got)
+					t.Errorf("the post cannot be published after the failure: %+v", got)
 				}
 				f.checkLookup(t, p, job, 1)
 			})

@@ -118,7 +118,7 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 		"closed after":   {"the response was lost", sandboxtest.Fault{Kind: "drop_after"}, platforms.Unknown, "", 1},
 		"error after":    {"an error does not prove that nothing happened", sandboxtest.Fault{Kind: "error_after", Status: 500}, platforms.Unknown, "", 1},
 		"bad gateway":    {"a proxy's error does not prove that nothing happened", sandboxtest.Fault{Kind: "error_after", Status: 502}, platforms.Unknown, "", 1},
-		"timeout status": {"nor does a proxy's timeout", sandboxtest.Fault{Kind: "error_after", Status: 408}, platforms.Unknown, "", 1},
+		"timeout status": {"a proxy's timeout does not show the outcome either", sandboxtest.Fault{Kind: "error_after", Status: 408}, platforms.Unknown, "", 1},
 		"unavailable":    {"an outage may begin after the publication", sandboxtest.Fault{Kind: "status", Status: 503}, platforms.Unknown, "", 0},
 		"redirect":       {"following it would send the post twice", sandboxtest.Fault{Kind: "status", Status: 307}, platforms.Unknown, "", 0},
 		"no content":     {"a success without an id may be a publication", sandboxtest.Fault{Kind: "status", Status: 204}, platforms.Unknown, "", 0},
@@ -149,7 +149,7 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 					t.Fatalf("%s: got %+v (%v)", tc.reason, got, got.Err)
 				}
 				if tc.class == platforms.ClassRateLimited && !s.SilentLimits && !got.Err.RetryAt.After(now()) {
-					t.Errorf("the platform said when to try again, but RetryAt is %v", got.Err.RetryAt)
+					t.Errorf("the platform sent a retry time, but RetryAt is %v", got.Err.RetryAt)
 				}
 				f.checkNoSecrets(t, got.Err)
 				if n := f.arrived(t, "publish"); n != 1 {
@@ -319,7 +319,7 @@ func (f *fixture) publishedAndRefused(t *testing.T, p platforms.Publisher, job p
 		t.Errorf("got %+v (%v) for a call that was answered", got, got.Err)
 	case got.Outcome == platforms.Posted && got.ExternalID != id:
 		// The publisher may have verified the outcome itself.
-		t.Errorf("a refusal is taken for the publication of %q", cmp.Or(got.ExternalID, "no post"))
+		t.Errorf("a refusal counts as the publication of %q", cmp.Or(got.ExternalID, "no post"))
 	case got.Outcome != platforms.Posted && got.Err == nil:
 		t.Errorf("got %+v, without an error", got)
 	}

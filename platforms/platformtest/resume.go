@@ -18,7 +18,7 @@ import (
 )
 
 // errAway is the error from a store that becomes unavailable in the middle of a file.
-var errAway = errors.New("the store is away")
+var errAway = errors.New("the store is unavailable")
 
 // metered counts the bytes read from a file, and fails after a given number of them.
 type metered struct {

@@ -119,9 +119,9 @@ func Identify[P platforms.Accounts](t *testing.T, start Start[P], asked string, 
 	t.Helper()
 	rows = append(rows,
 		Refused("hang up", "a lost response is requested again", recorder.HangUp, platforms.ClassTransient),
-		Refused("wrong server", "an answer that is not the platform's says nothing about the account", recorder.Respond(404, `not here`), platforms.ClassUnknown),
-		Refused("not JSON", "nor does a success that cannot be read", recorder.Respond(200, `<html>`), platforms.ClassUnknown),
-		Refused("empty", "nor does one without an account", recorder.Respond(200, `{}`), platforms.ClassUnknown))
+		Refused("wrong server", "another server's response does not describe the account", recorder.Respond(404, `not here`), platforms.ClassUnknown),
+		Refused("not JSON", "an unreadable success does not describe the account", recorder.Respond(200, `<html>`), platforms.ClassUnknown),
+		Refused("empty", "a success without an account does not describe it", recorder.Respond(200, `{}`), platforms.ClassUnknown))
 	for i := range rows {
 		row := &rows[i]
 		t.Run(row.name, func(t *testing.T) {
@@ -141,9 +141,9 @@ func Identify[P platforms.Accounts](t *testing.T, start Start[P], asked string, 
 func Renew[P platforms.Accounts](t *testing.T, start Start[P], old platforms.Token, asked recorder.Request, rows ...Row) {
 	t.Helper()
 	rows = append(rows,
-		Refused("hang up", "a lost answer does not disconnect the account", recorder.HangUp, platforms.ClassTransient),
-		Refused("not the platform's", "a 400 of something in between proves nothing", recorder.Respond(400, `Bad Request`), platforms.ClassUnknown),
-		Refused("cut", "an answer without a token is not stored", recorder.Respond(200, `{"access_tok`), platforms.ClassUnknown))
+		Refused("hang up", "a lost response does not disconnect the account", recorder.HangUp, platforms.ClassTransient),
+		Refused("not the platform's", "a proxy's 400 is not proof", recorder.Respond(400, `Bad Request`), platforms.ClassUnknown),
+		Refused("cut", "a response without a token is not stored", recorder.Respond(200, `{"access_tok`), platforms.ClassUnknown))
 	for i := range rows {
 		row := &rows[i]
 		if row.old == (platforms.Token{}) {
@@ -175,14 +175,14 @@ func Verdicts[P platforms.Publisher](t *testing.T, start Start[P], job platforms
 	t.Helper()
 	rows = append(rows,
 		Unknown("hang up", "the response was lost", recorder.HangUp),
-		Unknown("outage", "it may have been published before", recorder.Respond(503, `oops`)),
+		Unknown("outage", "the post may have been published before", recorder.Respond(503, `oops`)),
 		Unknown("redirect", "a redirect is not followed", recorder.Respond(307, ``, "Location", "/elsewhere")),
-		Unknown("bare 400", "something in between may have answered", recorder.Respond(400, `<html>`)),
-		Unknown("bare 403", "such as an address filter", recorder.Respond(403, `<html>`)),
-		Unknown("timeout", "408 is something in between", recorder.Respond(408, ``)),
-		Unknown("success, cut", "something was published; which, must be looked for", recorder.Respond(200, `{"id":"17`)),
-		Unknown("success, no id", "the same without an id", recorder.Respond(200, `{}`)),
-		Unknown("success, odd id", "an invalid id is no id", recorder.Respond(200, `{"id":"../me"}`)))
+		Unknown("bare 400", "a proxy may have responded", recorder.Respond(400, `<html>`)),
+		Unknown("bare 403", "an address filter may have responded", recorder.Respond(403, `<html>`)),
+		Unknown("timeout", "a proxy may send 408", recorder.Respond(408, ``)),
+		Unknown("success, cut", "the post was published: a lookup has to find it", recorder.Respond(200, `{"id":"17`)),
+		Unknown("success, no id", "the post was published without an id", recorder.Respond(200, `{}`)),
+		Unknown("success, odd id", "an invalid id is not used", recorder.Respond(200, `{"id":"../me"}`)))
 	for i := range rows {
 		row := &rows[i]
 		t.Run(row.name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func Verdicts[P platforms.Publisher](t *testing.T, start Start[P], job platforms
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			if strings.Contains(fmt.Sprintf("%v %+v", got.Err, got.Err), "token access") {
-				t.Errorf("what the platform says in its own words is not passed on: %+v", got.Err)
+				t.Errorf("the message quotes the platform's own text: %+v", got.Err)
 			}
 		})
 	}

@@ -21,12 +21,12 @@ func TestIdentify(t *testing.T) {
 	platformtest.Identify(t, newThreads, "/v1.0/me?fields=id,username,name,threads_profile_picture_url",
 		identifies("account", "it has an id, a name and a handle",
 			says(200, `{"id":"42","username":"acme","name":"Acme","threads_profile_picture_url":"https://cdn.example/a"}`), account),
-		identifies("number, no name", "an id may come as a number; who has no name is known by the handle",
+		identifies("number, no name", "an id may be a number; an account without a name has its handle",
 			says(200, `{"id":24000000000000001,"username":"acme"}`), numbered),
-		refuses("dead token", "nothing renews a dead token", problem(400, 190, 463, false), platforms.ClassReconnect),
-		refuses("permission", "a person must grant it", problem(403, 200, 0, false), platforms.ClassReconnect),
-		refuses("limited", "a limit passes", problem(403, 4, 0, true), platforms.ClassRateLimited),
-		refuses("bad request", "a refusal of the request says nothing about the account", problem(400, 100, 0, false), platforms.ClassUnknown))
+		refuses("dead token", "a dead token cannot be renewed", problem(400, 190, 463, false), platforms.ClassReconnect),
+		refuses("permission", "a user has to grant the permission", problem(403, 200, 0, false), platforms.ClassReconnect),
+		refuses("limited", "a limit expires", problem(403, 4, 0, true), platforms.ClassRateLimited),
+		refuses("bad request", "a rejected request does not describe the account", problem(400, 100, 0, false), platforms.ClassUnknown))
 }
 
 func TestRefresh(t *testing.T) {
@@ -35,14 +35,14 @@ func TestRefresh(t *testing.T) {
 		"grant_type": {"th_refresh_token"}, "access_token": {"a1"},
 	}}
 	platformtest.Renew(t, newThreads, old, asked,
-		renews("renewed", "the new token lives as long as Threads says",
+		renews("renewed", "Threads determines the lifetime of the new token",
 			says(200, `{"access_token":"a2","token_type":"bearer","expires_in":5184000}`),
 			platforms.Token{Access: "a2", Scopes: "threads_basic", ExpiresAt: noon.Add(60 * 24 * time.Hour)}),
 		renews("left-over refresh token", "an access token renews itself, whatever else is stored",
 			says(200, `{"access_token":"a2","expires_in":"60"}`),
 			platforms.Token{Access: "a2", Refresh: "r1", ExpiresAt: noon.Add(time.Minute)}).Of(platforms.Token{Access: "a1", Refresh: "r1"}),
-		refuses("dead", "a dead token needs a person", problem(400, 190, 463, false), platforms.ClassReconnect),
-		refuses("too young", "a token that may not be renewed yet is good", problem(400, 100, 0, false), platforms.ClassTransient))
+		refuses("dead", "a dead token needs a user", problem(400, 190, 463, false), platforms.ClassReconnect),
+		refuses("too young", "a token that is too young to be renewed is valid", problem(400, 100, 0, false), platforms.ClassTransient))
 }
 
 // TestErrorTable has an expectation for each row of the table, and compares the page that documents it. To write the

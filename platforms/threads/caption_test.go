@@ -63,7 +63,7 @@ func TestCaptionProblem(t *testing.T) {
 		"repeated":              {"a repeated URL counts once", five + " https://a.example.", false},
 		"East Asian stops":      {"no blanks separate URLs", strings.ReplaceAll(five, " ", "、") + "。https://f.example", true},
 		"East Asian words":      {"East Asian letters end a URL", strings.ReplaceAll(five, " ", "と") + "とhttps://f.example", true},
-		"five with stops":       {"five are five however they are divided", strings.ReplaceAll(five, " ", "、") + "。", false},
+		"five with stops":       {"the separator of five links does not matter", strings.ReplaceAll(five, " ", "、") + "。", false},
 		"wide blanks":           {"a blank is a blank in any width", strings.ReplaceAll(five, " ", "\u3000") + "\u3000https://f.example", true},
 		"the same with stops":   {"a repeated URL counts once", five + "「https://a.example」https://a.example、", false},
 		"archived pages":        {"an address has another one in its path", strings.Repeat("https://web.example/2026/https://a.example/ ", 6), false},

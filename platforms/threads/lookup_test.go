@@ -51,7 +51,7 @@ func TestLookup(t *testing.T) {
 			false, found,
 		},
 		"finished":     {"a finished container is not published yet", answers{containerState("FINISHED")}, false, proof},
-		"error":        {"what failed never will be", answers{containerState("ERROR")}, false, proof},
+		"error":        {"a failed container is never published", answers{containerState("ERROR")}, false, proof},
 		"expired":      {"an expired container proves that it was not published", answers{containerState("EXPIRED")}, false, proof},
 		"no container": {"a list that does not show it is not proof", answers{list()}, true, platforms.LookupResult{}},
 		"reply": {

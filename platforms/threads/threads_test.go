@@ -89,29 +89,29 @@ func TestPublish(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	invalid, notFound := problem(400, 100, 0, false), problem(400, 24, 4279009, false)
 	platformtest.Verdicts(t, newThreads, jobFor("hello"), "POST /v1.0/42/threads_publish", "GET /v1.0/"+container,
-		leavesOpen("code 1", "an unknown error proves nothing", problem(400, 1, 0, false)),
-		leavesOpen("code 2", "nor does temporary trouble", problem(400, 2, 0, true)),
-		leavesOpen("transient", "the word of Threads that it is transient is believed", problem(400, 100, 0, true)),
-		refuses("duplicate", "an earlier call may have done it", problem(400, 506, 0, false), platforms.ClassDuplicate).Unproven(),
-		refuses("dead token", "nothing renews a dead token", problem(400, 190, 463, false), platforms.ClassReconnect),
-		refuses("permission", "a person must grant it", problem(403, 10, 0, false), platforms.ClassReconnect),
-		refuses("limit", "without a time, calling soon would prolong it",
+		leavesOpen("code 1", "an unknown error is not proof", problem(400, 1, 0, false)),
+		leavesOpen("code 2", "a temporary error is not proof", problem(400, 2, 0, true)),
+		leavesOpen("transient", "Threads marks transient errors", problem(400, 100, 0, true)),
+		refuses("duplicate", "an earlier call may have published the container", problem(400, 506, 0, false), platforms.ClassDuplicate).Unproven(),
+		refuses("dead token", "a dead token cannot be renewed", problem(400, 190, 463, false), platforms.ClassReconnect),
+		refuses("permission", "a user has to grant the permission", problem(403, 10, 0, false), platforms.ClassReconnect),
+		refuses("limit", "without a time, calling soon would prolong the limit",
 			problem(403, 4, 0, true), platforms.ClassRateLimited).OfTheApp().Waiting(5*time.Minute),
-		refuses("limit, 429", "the status says the same", says(429, ``), platforms.ClassRateLimited).Waiting(5*time.Minute),
-		refuses("quota", "250 posts in 24 hours, and no more", problem(400, 9, 2207042, false), platforms.ClassQuota).Waiting(time.Hour),
-		refuses("spam", "the account is to be left alone for hours", problem(400, 4, 2207051, false), platforms.ClassQuota).Waiting(time.Hour),
-		refuses("restricted", "a person must act on Threads", problem(400, 100, 4279013, false), platforms.ClassRestricted).Waiting(time.Hour),
-		refuses("invalid", "content that is refused is never sent again unchanged", invalid, platforms.ClassPermanent).WithState(containerState("FINISHED")),
-		refuses("invalid, published", "unless it is published already", invalid, platforms.ClassPermanent).Unproven().WithState(containerState("PUBLISHED")),
-		refuses("invalid, expired", "another container mends it", invalid, platforms.ClassTransient).WithState(containerState("EXPIRED")),
-		refuses("invalid, and no answer", "an earlier call may have published it, and the container cannot tell",
+		refuses("limit, 429", "the status means the same", says(429, ``), platforms.ClassRateLimited).Waiting(5*time.Minute),
+		refuses("quota", "the 250 posts of 24 hours are used up", problem(400, 9, 2207042, false), platforms.ClassQuota).Waiting(time.Hour),
+		refuses("spam", "the account has to pause for hours", problem(400, 4, 2207051, false), platforms.ClassQuota).Waiting(time.Hour),
+		refuses("restricted", "a user has to act on Threads", problem(400, 100, 4279013, false), platforms.ClassRestricted).Waiting(time.Hour),
+		refuses("invalid", "rejected content is never sent again unchanged", invalid, platforms.ClassPermanent).WithState(containerState("FINISHED")),
+		refuses("invalid, published", "a published container is not refused", invalid, platforms.ClassPermanent).Unproven().WithState(containerState("PUBLISHED")),
+		refuses("invalid, expired", "another container may succeed", invalid, platforms.ClassTransient).WithState(containerState("EXPIRED")),
+		refuses("invalid, and no answer", "an earlier call may have published the container, and its state is unknown",
 			invalid, platforms.ClassPermanent).Unproven().WithState(containerState("oops")),
-		refuses("parts lost", "the next container is made with new parts",
+		refuses("parts lost", "the next container is created with new parts",
 			problem(400, 100, 4279004, false), platforms.ClassTransient).WithState(containerState("EXPIRED")),
-		refuses("not found yet", "code 24 passes", notFound, platforms.ClassTransient).WithState(containerState("FINISHED")),
-		refuses("not found, published", "code 24 is also the answer for what is published",
+		refuses("not found yet", "the container will be found", notFound, platforms.ClassTransient).WithState(containerState("FINISHED")),
+		refuses("not found, published", "a published container also gives code 24",
 			notFound, platforms.ClassTransient).Unproven().WithState(containerState("PUBLISHED")),
-		refuses("not found, and no answer", "without the container's word nothing is known",
+		refuses("not found, and no answer", "without the container's state the outcome is unknown",
 			notFound, platforms.ClassTransient).Unproven().WithState(containerState("oops")))
 }
 
@@ -138,7 +138,7 @@ func TestStuckContainer(t *testing.T) {
 		after  time.Duration
 		want   string
 	}{
-		{"it may not be ready yet", 0, container},
+		{"the container may not be ready yet", 0, container},
 		{"59 seconds are too short", 59 * time.Second, container},
 		{"after a minute it never will be", time.Second, media},
 	} {
@@ -164,7 +164,7 @@ func TestPrepare(t *testing.T) {
 	}{
 		"created":           {"a finished container can be published", "", inTurn(answers{created, containerState("FINISHED")}), container, "", []string{create, status}},
 		"account lost":      {"a token that no longer reaches the account needs a user", "", problem(400, 100, 33, false), "", platforms.ClassReconnect, []string{create}},
-		"failed once":       {"another container may do", "", inTurn(answers{created, containerState("ERROR"), created, containerState("FINISHED")}), container, "", []string{create, status, create, status}},
+		"failed once":       {"another container may succeed", "", inTurn(answers{created, containerState("ERROR"), created, containerState("FINISHED")}), container, "", []string{create, status, create, status}},
 		"failed twice":      {"a second container fails as well", "", inTurn(answers{created, containerState("ERROR"), created, containerState("ERROR")}), "", platforms.ClassPermanent, []string{create, status, create, status}},
 		"not fetched":       {"the problem is temporary, but may last", "", problem(400, 9004, 2207052, false), "", platforms.ClassTransient, []string{create, create, create}},
 		"video not fetched": {"Threads may fetch a video later", "", inTurn(answers{created, says(200, `{"id":"`+container+`","status":"ERROR","error_message":"FAILED_DOWNLOADING_VIDEO"}`), created, containerState("FINISHED")}), container, "", []string{create, status, create, status}},

@@ -314,7 +314,7 @@ func TestMissingStatus(t *testing.T) {
 	}{
 		"an id as text":    {"a number may be a string", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["77"]}`, "77"},
 		"the right name":   {"the misspelling may be corrected", `{"status":"PUBLISH_COMPLETE","publicly_available_post_id":[78]}`, "78"},
-		"invalid id":       {"it would be part of a URL", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["../7"]}`, ticket},
+		"invalid id":       {"the id would be part of a URL", `{"status":"PUBLISH_COMPLETE","publicaly_available_post_id":["../7"]}`, ticket},
 		"no state":         {"an unknown state may change", `{}`, ""},
 		"an unknown state": {"an unknown state may change", `{"status":"SOMETHING"}`, ""},
 	}

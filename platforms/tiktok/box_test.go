@@ -41,7 +41,7 @@ type content struct {
 	read, left int
 }
 
-var errAway = errors.New("the store is away")
+var errAway = errors.New("the store is unavailable")
 
 func (c *content) Open(_ context.Context, offset, length int64) (io.ReadCloser, error) {
 	return io.NopCloser(io.LimitReader(&reader{c, int(offset)}, length)), nil

@@ -35,13 +35,13 @@ func TestOutcomes(t *testing.T) {
 		// url is the post's address; "post" means its own.
 		url string
 	}{
-		"public":           {"it has its own address", nil, v1alpha1.TikTokOptions{}, false, "post"},
+		"public":           {"a public post has its own address", nil, v1alpha1.TikTokOptions{}, false, "post"},
 		"for the owner":    {"only the owner can see it", nil, owner, true, profile},
-		"draft":            {"it is in the app", nil, draft, true, ""},
-		"slow":             {"it is waited for", map[string]any{"processing_ms": 4000}, v1alpha1.TikTokOptions{}, false, "post"},
+		"draft":            {"the draft is in the app", nil, draft, true, ""},
+		"slow":             {"the lookup waits for the processing", map[string]any{"processing_ms": 4000}, v1alpha1.TikTokOptions{}, false, "post"},
 		"moderated":        {"the public id is waited for", map[string]any{"listing_lag_ms": 1000}, v1alpha1.TikTokOptions{}, false, "post"},
 		"moderated longer": {"for the usual time", map[string]any{"listing_lag_ms": 60000}, v1alpha1.TikTokOptions{}, false, "post"},
-		"moderated slowly": {"but not for hours: it is online", map[string]any{"listing_lag_ms": 3600000}, v1alpha1.TikTokOptions{}, true, profile},
+		"moderated slowly": {"the lookup does not wait for hours: the post is online", map[string]any{"listing_lag_ms": 3600000}, v1alpha1.TikTokOptions{}, true, profile},
 	}
 	kinds := map[string]func() platforms.File{
 		"video": func() platforms.File { return film(900) }, "photo": func() platforms.File { return photoFile(t, 640, 640) },
@@ -98,7 +98,7 @@ func TestLongProcessing(t *testing.T) {
 			b.step(5 * time.Minute)
 			found, err := b.tiktok.Lookup(t.Context(), job)
 			if posts := b.posts(file); err != nil || found.Matches != 1 || found.ExternalID != posts[0].ID {
-				t.Errorf("then: %+v, %v", found, err)
+				t.Errorf("the second lookup: %+v, %v", found, err)
 			}
 		})
 	}
@@ -137,7 +137,7 @@ func TestModeration(t *testing.T) {
 			b.step(takes)
 			found, err = b.tiktok.Lookup(t.Context(), job)
 			if posts := b.posts(file); err != nil || !found.Certain || found.ExternalID != posts[0].ID || found.ExternalURL != profile+"/"+kind+"/"+posts[0].ID {
-				t.Errorf("then: %+v, %v", found, err)
+				t.Errorf("the second lookup: %+v, %v", found, err)
 			}
 		})
 	}
@@ -260,7 +260,7 @@ func TestTruncatedCaptions(t *testing.T) {
 		"cut in UTF-16":  {"the unit of the cut is undocumented", long, string(utf16.Decode(utf16.Encode([]rune(long))[:150])), 1},
 		"half a letter":  {"the position of the cut is undocumented", long, first(149) + "\uFFFD", 1},
 		"another, short": {"a short text differs, even if the caption starts with it", long, first(20), 0},
-		"another, long":  {"a long text differs if its continuation does", long, first(100) + strings.Repeat("x", 50), 0},
+		"another, long":  {"a long text differs if its continuation differs", long, first(100) + strings.Repeat("x", 50), 0},
 		"longer":         {"a longer caption with this beginning is another post", "hello", "hello " + long, 0},
 	}
 	for name, tc := range tests {

@@ -50,15 +50,15 @@ func TestIdentify(t *testing.T) {
 	user := `"data":{"user":{"open_id":"o-1","display_name":"Acme","username":"acme","avatar_url":"https://cdn.example/a"}}`
 	platformtest.Identify(t, newTikTok, "/v2/user/info/?fields=open_id,avatar_url,display_name,username",
 		identifies("account", "it has an open id, a name and a handle", says(200, `{`+user+`,"error":{"code":"ok","message":""}}`), account),
-		refuses("ended token", "an ended token is renewed", fails(401, "access_token_invalid"), platforms.ClassRefresh),
-		refuses("scope", "a person must grant the scope", fails(401, "scope_not_authorized"), platforms.ClassReconnect),
-		refuses("scope, a field", "the same for the scope of one field", fails(400, "scope_permission_missed"), platforms.ClassReconnect),
-		refuses("within a 200", "an error may come with the status of a success", fails(200, "internal_error"), platforms.ClassTransient),
+		refuses("ended token", "an expired token is renewed", fails(401, "access_token_invalid"), platforms.ClassRefresh),
+		refuses("scope", "a user has to grant the scope", fails(401, "scope_not_authorized"), platforms.ClassReconnect),
+		refuses("scope, a field", "a field may need a scope of its own", fails(400, "scope_permission_missed"), platforms.ClassReconnect),
+		refuses("within a 200", "an error may have the status of a success", fails(200, "internal_error"), platforms.ClassTransient),
 		refuses("limited", "TikTok counts calls over a minute", fails(429, "rate_limit_exceeded"), platforms.ClassRateLimited).Waiting(time.Minute),
-		refuses("bad request", "a refusal of the request says nothing about the account", fails(400, "invalid_params"), platforms.ClassUnknown),
-		refuses("bare 401", "nor does a status alone", says(401, ``), platforms.ClassUnknown),
-		refuses("no account", "nor an answer without an account", says(200, `{"data":{},"error":{"code":"ok"}}`), platforms.ClassUnknown),
-		refuses("no word", "nor one that does not say that it is well", says(200, `{`+user+`}`), platforms.ClassUnknown))
+		refuses("bad request", "a rejected request does not describe the account", fails(400, "invalid_params"), platforms.ClassUnknown),
+		refuses("bare 401", "a status alone does not describe the account", says(401, ``), platforms.ClassUnknown),
+		refuses("no account", "a response without an account does not describe it", says(200, `{"data":{},"error":{"code":"ok"}}`), platforms.ClassUnknown),
+		refuses("no error code", "a response without an error code is not a success", says(200, `{`+user+`}`), platforms.ClassUnknown))
 }
 
 func TestIdentifyRequestsGrantedFields(t *testing.T) {
@@ -85,16 +85,16 @@ func TestRefresh(t *testing.T) {
 		"client_key": {"key"}, "client_secret": {"s3cr3t"}, "grant_type": {"refresh_token"}, "refresh_token": {"r1"},
 	}}
 	platformtest.Renew(t, newTikTok, old, asked,
-		renews("rotated", "both tokens are replaced; scopes come with commas", says(200, `{"access_token":"a2","expires_in":7200,`+
+		renews("rotated", "both tokens are replaced; scopes are separated by commas", says(200, `{"access_token":"a2","expires_in":7200,`+
 			`"refresh_token":"r2","refresh_expires_in":15552000,"open_id":"o-1","scope":"user.info.basic,video.publish","token_type":"Bearer"}`), rotated),
-		renews("not rotated", "what is left out stays in force", says(200, `{"access_token":"a2","expires_in":60}`), kept),
-		refuses("no refresh token", "TikTok is not asked without one", nil, platforms.ClassReconnect).Of(platforms.Token{Access: "a1"}),
-		refuses("used or revoked", "a dead refresh token needs a person", oauth(400, "invalid_grant"), platforms.ClassReconnect),
-		refuses("within a 200", "an error may come with the status of a success", oauth(200, "invalid_grant"), platforms.ClassReconnect),
-		refuses("app refused", "connecting again would not help against a wrong secret", oauth(401, "invalid_client"), platforms.ClassTransient),
-		refuses("request refused", "nor against a wrong configuration", oauth(400, "invalid_request"), platforms.ClassTransient),
-		refuses("busy", "trouble passes", oauth(503, "temporarily_unavailable"), platforms.ClassTransient),
-		refuses("limit by name", "a limit passes", oauth(429, "rate_limit_exceeded"), platforms.ClassRateLimited))
+		renews("not rotated", "omitted values stay", says(200, `{"access_token":"a2","expires_in":60}`), kept),
+		refuses("no refresh token", "a refresh needs a refresh token", nil, platforms.ClassReconnect).Of(platforms.Token{Access: "a1"}),
+		refuses("used or revoked", "a dead refresh token needs a user", oauth(400, "invalid_grant"), platforms.ClassReconnect),
+		refuses("within a 200", "an error may have the status of a success", oauth(200, "invalid_grant"), platforms.ClassReconnect),
+		refuses("app refused", "reconnecting does not correct a wrong secret", oauth(401, "invalid_client"), platforms.ClassTransient),
+		refuses("request refused", "reconnecting does not correct a wrong configuration", oauth(400, "invalid_request"), platforms.ClassTransient),
+		refuses("busy", "an outage ends", oauth(503, "temporarily_unavailable"), platforms.ClassTransient),
+		refuses("limit by name", "a limit expires", oauth(429, "rate_limit_exceeded"), platforms.ClassRateLimited))
 }
 
 func TestLimits(t *testing.T) {
@@ -155,7 +155,7 @@ func TestValidateOptions(t *testing.T) {
 		options      *v1alpha1.TikTokOptions
 		want         string
 	}{
-		{"draft", "it may still be chosen", private, nil, ""},
+		{"draft", "the user may still choose in the app", private, nil, ""},
 		{"draft, configured", "the level is configured", private, &v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokPublicToEveryone}, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
 		{"public account", "an omitted level means public", []string{"PUBLIC_TO_EVERYONE", "SELF_ONLY"}, nil, ""},
 		{"omitted", "the default level is not offered to private accounts", private, nil, "the account cannot choose PUBLIC_TO_EVERYONE; it can choose SELF_ONLY"},
@@ -244,7 +244,7 @@ func TestInspectResponses(t *testing.T) {
 		"token ended":     {"another token is needed", "", code(401, "access_token_invalid"), platforms.ClassRefresh, true},
 		"scope missing":   {"a user has to grant it", "", code(401, "scope_not_authorized"), platforms.ClassReconnect, true},
 		"banned":          {"a user has to act", "", code(200, "spam_risk_user_banned_from_posting"), platforms.ClassRestricted, true},
-		"too often":       {"it is retried later", "", code(429, "rate_limit_exceeded"), platforms.ClassRateLimited, true},
+		"too often":       {"the call is retried later", "", code(429, "rate_limit_exceeded"), platforms.ClassRateLimited, true},
 		"app full":        {"the app has reached its user limit, which does not affect existing users", "", code(200, "reached_active_user_cap"), "", false},
 		"outage":          {"an outage passes", "", says(503, ``), platforms.ClassTransient, true},
 		"no levels":       {"an account without any levels is an invalid response", "", says(200, `{"data":{"privacy_level_options":[]},"error":{"code":"ok"}}`), platforms.ClassUnknown, true},

@@ -40,7 +40,7 @@ func TestCut(t *testing.T) {
 		end := int64(0)
 		for range c.count {
 			if c.end(end) != c.end(end+c.chunk/2) {
-				t.Errorf("of %d bytes a chunk that was cut off at %d does not go on to its end", size, end)
+				t.Errorf("of %d bytes, a chunk that was cut off at %d is not completed", size, end)
 			}
 			end = c.end(end)
 		}
@@ -56,12 +56,12 @@ func TestUploadsThatCannotContinue(t *testing.T) {
 		lose   func(b *box)
 		anew   bool
 	}{
-		"nothing happened":      {"an upload URL is valid for almost an hour", func(b *box) { b.clock.Step(50 * time.Minute) }, false},
-		"no secret":             {"without its address an upload is of no use", func(b *box) { b.secret = "" }, true},
-		"a secret of something": {"an invalid secret", func(b *box) { b.secret = "https://upload.example/" }, true},
-		"about to end":          {"it would end under the visible call", func(b *box) { b.clock.Step(56 * time.Minute) }, true},
-		"ended":                 {"TikTok's addresses work for an hour", func(b *box) { b.clock.Step(61 * time.Minute) }, true},
-		"unknown":               {"TikTok may forget a ticket", func(b *box) { b.checkpoint = "v_pub_file~v2-1.404" }, true},
+		"a long wait":    {"an upload URL is valid for almost an hour", func(b *box) { b.clock.Step(50 * time.Minute) }, false},
+		"no secret":      {"without its address an upload is of no use", func(b *box) { b.secret = "" }, true},
+		"another secret": {"an invalid secret", func(b *box) { b.secret = "https://upload.example/" }, true},
+		"about to end":   {"the upload would expire during the visible call", func(b *box) { b.clock.Step(56 * time.Minute) }, true},
+		"ended":          {"TikTok's addresses work for an hour", func(b *box) { b.clock.Step(61 * time.Minute) }, true},
+		"unknown":        {"TikTok may forget a ticket", func(b *box) { b.checkpoint = "v_pub_file~v2-1.404" }, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -128,12 +128,12 @@ func TestLostUploads(t *testing.T) {
 		status, size      int
 		anew              bool
 	}{
-		"an address that has ended":   {"it has expired", "publish", 403, 900, true},
-		"an address that is unknown":  {"it is unknown", "publish", 404, 900, true},
+		"an address that has ended":   {"the address has expired", "publish", 403, 900, true},
+		"an address that is unknown":  {"the address is unknown", "publish", 404, 900, true},
 		"the last part":               {"TikTok rejects its size", "publish", 400, 900, true},
 		"an earlier part":             {"an earlier part", "upload", 400, 2*minChunk + 9, true},
 		"a limit":                     {"a limit is not evidence about the upload", "publish", 429, 900, false},
-		"a range that is not in turn": {"TikTok has some of it, under this ticket", "publish", 416, 900, false},
+		"a range that is not in turn": {"TikTok has some bytes under this ticket", "publish", 416, 900, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestLostLastChunk(t *testing.T) {
 		"lost before its arrival": {"no byte was received", func(b *box, _ *content) { b.fault("publish", "drop_before", 0) }, 0},
 		"by an outage":            {"an outage is not evidence", func(b *box, _ *content) { b.fault("publish", "status", 503) }, 0},
 		"in the middle":           {"a stored part is not sent again", func(_ *box, f *content) { f.allow(3_000_000) }, 0},
-		"on its return":           {"it is online", func(b *box, _ *content) { b.fault("publish", "drop_after", 0) }, 1},
+		"on its return":           {"the response was lost, and the post is online", func(b *box, _ *content) { b.fault("publish", "drop_after", 0) }, 1},
 		"by a gateway":            {"an error after the act", func(b *box, _ *content) { b.fault("publish", "error_after", 502) }, 1},
 	}
 	for name, tc := range tests {

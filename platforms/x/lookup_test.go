@@ -89,7 +89,7 @@ func TestLookup(t *testing.T) {
 			want:    1, id: first,
 		},
 		"international domain": {
-			reason: "the displayed form shows it as it was typed", text: "https://müller.example",
+			reason: "the displayed form shows the text as typed", text: "https://müller.example",
 			listing: timeline(post(t, first, "https://t.co/a", urls(`{"url":"https://t.co/a","expanded_url":"https://xn--mller-kva.example","display_url":"müller.example"}`))),
 			want:    1, id: first,
 		},
@@ -99,7 +99,7 @@ func TestLookup(t *testing.T) {
 			want:    1, id: first,
 		},
 		"typed t.co": {
-			reason: "an address of t.co that was typed stays as it is", text: "https://t.co/a",
+			reason: "a typed address of t.co stays unchanged", text: "https://t.co/a",
 			listing: timeline(post(t, first, "https://t.co/a", urls(`{"url":"https://t.co/a","expanded_url":"https://elsewhere.example"}`))),
 			want:    1, id: first,
 		},
@@ -160,7 +160,7 @@ func TestLookupCard(t *testing.T) {
 		want                 int
 		class                platforms.Class
 	}{
-		"as written":        {"without mentions X lists the sent text", "hello", "hello", []string{to}, 1, ""},
+		"unchanged text":    {"without mentions X lists the sent text", "hello", "hello", []string{to}, 1, ""},
 		"mention in front":  {"X prepends the name of a previously mentioned user to a reply", "hello", "@bob hello", []string{to}, 1, ""},
 		"mentions in front": {"X prepends the names of several users", "hello", "@bob @Alice_2 hello", []string{to}, 1, ""},
 		"own mention":       {"a mention that was sent is part of the text", "@carol hello", "@bob @carol hello", []string{to}, 1, ""},
@@ -184,11 +184,11 @@ func TestLookupCard(t *testing.T) {
 			1, "",
 		},
 		"no reference": {
-			"a card without a reported parent may be the one, so absence is not proved",
+			"a card without a reported parent may match, so absence is not proved",
 			"hello", "hello", nil, 0, platforms.ClassUnknown,
 		},
 		"the first post of a conversation": {
-			"X reports that it is not a reply, so it is another post with the same text", "hello", "hello",
+			"X reports no parent, so the post is another one with the same text", "hello", "hello",
 			[]string{`"conversation_id":"` + id + `"`},
 			0, "",
 		},

@@ -94,7 +94,7 @@ func TestUploadResumes(t *testing.T) {
 		id                 string
 		class              platforms.Class
 	}{
-		"goes on":   {"four stored chunks are not sent again", "part:5:4", &uploads{}, all("5", 4), "5", ""},
+		"continues": {"four stored chunks are not sent again", "part:5:4", &uploads{}, all("5", 4), "5", ""},
 		"finalized": {"only the end of a complete upload is repeated", "part:5:6", &uploads{}, all("5", 6), "5", ""},
 		"forgotten": {
 			"an upload that X has dropped starts over", "part:5:4", &uploads{forgotten: "5", status: 400},
@@ -203,7 +203,7 @@ func TestImagesHaveNoState(t *testing.T) {
 		calls              []string
 	}{
 		"fresh":     {"X stores media for a day", fresh + "," + fresh, nil},
-		"one old":   {"X would soon have one of them no more", fresh + "," + old, []string{"POST", "POST"}},
+		"one old":   {"X would soon delete one of the images", fresh + "," + old, []string{"POST", "POST"}},
 		"odd names": {"an id without a time has an unknown age", fresh + ",6", []string{"POST", "POST"}},
 	}
 	for name, tc := range tests {
@@ -329,7 +329,7 @@ func TestLostFilesAreSentAgain(t *testing.T) {
 	}{
 		"gone": {"the images are uploaded again", `{"errors":[{"parameters":{},"message":"Your media IDs are invalid."}],"title":"Invalid Request",
 			"detail":"One or more parameters to your request was invalid.","type":"https://api.x.com/2/problems/invalid-request"}`, true},
-		"old code": {"the old API has another code for it", `{"errors":[{"code":325,"message":"A media id was not found."}]}`, true},
+		"old code": {"the old API has another code for a lost file", `{"errors":[{"code":325,"message":"A media id was not found."}]}`, true},
 		"another rejection": {"another rejection is not evidence about the files", `{"title":"Invalid Request","detail":"One or more parameters to your request was invalid.",
 			"type":"https://api.x.com/2/problems/invalid-request"}`, false},
 	} {

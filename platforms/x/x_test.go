@@ -100,7 +100,7 @@ func TestSnowflake(t *testing.T) {
 		t.Errorf("the bound is %v, want %v", bound, want)
 	}
 	if got := idBefore(time.Time{}); got != "" {
-		t.Errorf("there are no ids before X existed; got %q", got)
+		t.Errorf("ids before X existed must be empty; got %q", got)
 	}
 }
 
@@ -123,11 +123,11 @@ func TestIdentify(t *testing.T) {
 	hidden := `{"errors":[{"title":"Authorization Error","type":"https://api.twitter.com/2/problems/not-authorized-for-resource"}]}`
 	platformtest.Identify(t, newPublicX, "/2/users/me?user.fields=id,name,username,profile_image_url",
 		identifies("account", "it has an id, a name and a handle", says(200, whole), account),
-		refuses("ended token", "an ended token is renewed", says(401, `{"title":"Unauthorized","type":"about:blank"}`), platforms.ClassRefresh),
-		refuses("no scope", "a missing scope needs a person", says(403, problemOf("not-authorized-for-resource", "")), platforms.ClassReconnect),
-		refuses("limited", "a limit passes", says(429, ``), platforms.ClassRateLimited),
-		refuses("outage", "an outage passes", says(503, `oops`), platforms.ClassTransient),
-		refuses("errors with status 200", "X reports some refusals beside the data", says(200, hidden), platforms.ClassReconnect))
+		refuses("ended token", "an expired token is renewed", says(401, `{"title":"Unauthorized","type":"about:blank"}`), platforms.ClassRefresh),
+		refuses("no scope", "a missing scope needs a user", says(403, problemOf("not-authorized-for-resource", "")), platforms.ClassReconnect),
+		refuses("limited", "a limit expires", says(429, ``), platforms.ClassRateLimited),
+		refuses("outage", "an outage ends", says(503, `oops`), platforms.ClassTransient),
+		refuses("errors with status 200", "X reports some errors next to the data", says(200, hidden), platforms.ClassReconnect))
 }
 
 func TestRefresh(t *testing.T) {
@@ -144,16 +144,16 @@ func TestRefresh(t *testing.T) {
 		renews("rotated", "both tokens are replaced, and the end follows from expires_in", says(200, `{"token_type":"bearer","expires_in":7200,`+
 			`"access_token":"a2","scope":"tweet.read tweet.write","refresh_token":"r2"}`), rotated),
 		renews("not rotated", "a refresh token that is left out stays in force", says(200, `{"access_token":"a2","expires_in":60}`), kept),
-		refuses("no refresh token", "X is not asked without one", nil, platforms.ClassReconnect).Of(platforms.Token{Access: "a1"}),
-		refuses("used or revoked", "a dead refresh token needs a person", says(400, `{"error":"invalid_grant"}`), platforms.ClassReconnect),
-		refuses("X's own wording", "X often says invalid_request for the same",
+		refuses("no refresh token", "a refresh needs a refresh token", nil, platforms.ClassReconnect).Of(platforms.Token{Access: "a1"}),
+		refuses("used or revoked", "a dead refresh token needs a user", says(400, `{"error":"invalid_grant"}`), platforms.ClassReconnect),
+		refuses("X's own wording", "X often sends invalid_request instead",
 			invalid("Value passed for the token was invalid."), platforms.ClassReconnect),
-		refuses("bad request", "the same code says that the request is wrong, which is the administrator's to mend",
+		refuses("bad request", "the same code may mean a wrong request, which an administrator has to correct",
 			invalid("Missing required parameter [client_id]."), platforms.ClassTransient),
-		refuses("no description", "without a description it does not say that the token is dead",
+		refuses("no description", "without a description the token may still be valid",
 			says(400, `{"error":"invalid_request"}`), platforms.ClassTransient),
 		refuses("with status 401", "the status varies", says(401, `{"error":"invalid_grant"}`), platforms.ClassReconnect),
-		refuses("app refused", "connecting again would not help against a wrong client secret",
+		refuses("app refused", "reconnecting does not correct a wrong client secret",
 			says(401, `{"error":"invalid_client"}`), platforms.ClassTransient))
 }
 

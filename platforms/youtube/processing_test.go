@@ -135,7 +135,7 @@ func TestMissingVideo(t *testing.T) {
 		after         time.Duration
 		gone          bool
 	}{
-		"missing twice":              {"it was deleted", none, none, missingFor, true},
+		"missing twice":              {"the video was deleted", none, none, missingFor, true},
 		"missing twice, in a moment": {"one fault of YouTube's may last as long", none, none, missingFor - time.Second, false},
 		"missing once":               {"the first response was wrong", none, shows(videoID, uploaded, atWork), missingFor, false},
 		"not shown by a fault":       {"a failed lookup does not count", fails(503, "backendError"), none, missingFor, false},

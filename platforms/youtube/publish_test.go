@@ -30,7 +30,7 @@ func TestPublish(t *testing.T) {
 	}{
 		"posted":      {"the video is online", []http.HandlerFunc{says(200, published), shown(videoID)}, platforms.Posted, ""},
 		"created":     {"the same in another form", []http.HandlerFunc{says(201, published), shown(videoID)}, platforms.Posted, ""},
-		"no id":       {"a success without an id may be one", []http.HandlerFunc{says(200, `{}`)}, platforms.Unknown, platforms.ClassUnknown},
+		"no id":       {"a response without an id may be a success", []http.HandlerFunc{says(200, `{}`)}, platforms.Unknown, platforms.ClassUnknown},
 		"odd id":      {"an invalid id is not used", []http.HandlerFunc{says(200, `{"id":"a/../b"}`)}, platforms.Unknown, platforms.ClassUnknown},
 		"lacks parts": {"YouTube reports that the video is incomplete", []http.HandlerFunc{goOn(3)}, platforms.Refused, platforms.ClassTransient},
 		"lacks all":   {"YouTube reports that it has none of the bytes", []http.HandlerFunc{goOn(0)}, platforms.Refused, platforms.ClassTransient},
@@ -115,14 +115,14 @@ func TestNotes(t *testing.T) {
 		answers []http.HandlerFunc
 		want    []string
 	}{
-		"as asked":    {"no message is reported", true, []http.HandlerFunc{says(200, published), shown(videoID), says(200, set)}, nil},
-		"no picture":  {"without a picture, no thumbnail is set", false, []http.HandlerFunc{says(200, published), shown(videoID)}, nil},
-		"private":     {"a video that is not public is not as requested", false, []http.HandlerFunc{says(200, published), shows(videoID, `"uploadStatus":"processed","privacyStatus":"private"`, succeeded)}, []string{"private instead of public"}},
-		"retried":     {"an outage is temporary", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(503, "backendError"), says(200, set)}, nil},
-		"not twice":   {"but the post does not wait for long", true, []http.HandlerFunc{says(200, published), shown(videoID), hangUp, fails(503, "backendError")}, []string{"without the chosen thumbnail"}},
-		"not allowed": {"a channel has to be verified", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(403, "forbidden")}, []string{"verified by phone"}},
-		"bad picture": {"the picture does not suit", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(400, "imageTooWide")}, []string{"refused the image"}},
-		"limited":     {"a limit is reported", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(429, "uploadRateLimitExceeded")}, []string{"rate limit"}},
+		"as requested": {"no message is reported", true, []http.HandlerFunc{says(200, published), shown(videoID), says(200, set)}, nil},
+		"no picture":   {"without a picture, no thumbnail is set", false, []http.HandlerFunc{says(200, published), shown(videoID)}, nil},
+		"private":      {"a video that is not public is not as requested", false, []http.HandlerFunc{says(200, published), shows(videoID, `"uploadStatus":"processed","privacyStatus":"private"`, succeeded)}, []string{"private instead of public"}},
+		"retried":      {"an outage is temporary", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(503, "backendError"), says(200, set)}, nil},
+		"not twice":    {"the post does not wait for long", true, []http.HandlerFunc{says(200, published), shown(videoID), hangUp, fails(503, "backendError")}, []string{"without the chosen thumbnail"}},
+		"not allowed":  {"a channel has to be verified", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(403, "forbidden")}, []string{"verified by phone"}},
+		"bad picture":  {"the picture does not suit", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(400, "imageTooWide")}, []string{"refused the image"}},
+		"limited":      {"a limit is reported", true, []http.HandlerFunc{says(200, published), shown(videoID), fails(429, "uploadRateLimitExceeded")}, []string{"rate limit"}},
 		"both": {
 			"a note may contain several problems", true,
 			[]http.HandlerFunc{says(200, published), shows(videoID, `"uploadStatus":"processed","privacyStatus":"unlisted"`, succeeded), fails(403, "quotaExceeded")},
@@ -180,7 +180,7 @@ func TestLookup(t *testing.T) {
 	}{
 		"published":       {"the session returns its video", []http.HandlerFunc{says(200, published), shown(videoID)}, false, platforms.LookupResult{Matches: 1, ExternalID: "AbCdEfGhIjK", Certain: true}, ""},
 		"not published":   {"bytes that are missing prove it", []http.HandlerFunc{goOn(unit)}, false, platforms.LookupResult{Proof: true}, ""},
-		"nothing stored":  {"no bytes are stored", []http.HandlerFunc{goOn(0)}, false, platforms.LookupResult{Proof: true}, ""},
+		"no bytes stored": {"no bytes are stored", []http.HandlerFunc{goOn(0)}, false, platforms.LookupResult{Proof: true}, ""},
 		"under way":       {"a video that is complete may be online in a moment", []http.HandlerFunc{goOn(unit + 7)}, false, platforms.LookupResult{}, platforms.ClassUnknown},
 		"outage":          {"a missing response is not absence", []http.HandlerFunc{fails(503, "backendError")}, false, platforms.LookupResult{}, platforms.ClassTransient},
 		"nonsense":        {"a response without an id is not proof", []http.HandlerFunc{says(200, `{}`)}, false, platforms.LookupResult{}, platforms.ClassUnknown},
@@ -190,7 +190,7 @@ func TestLookup(t *testing.T) {
 		"blanks changed":  {"YouTube may change blanks", []http.HandlerFunc{channel, list("", item("v1", " Release  1.4", "What changed & why\\n", now)), shown("v1")}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
 		"others":          {"other videos do not match", []http.HandlerFunc{channel, list("", item("v2", "Release 1.5", "What changed & why", now), item("v3", "Release 1.4", "", now))}, true, platforms.LookupResult{}, ""},
 		"older":           {"videos older than the call do not match; older pages are not read", []http.HandlerFunc{channel, list("more", item("v1", "Release 1.4", "What changed & why", old))}, true, platforms.LookupResult{}, ""},
-		"second page":     {"each page that may contain it is read", []http.HandlerFunc{channel, list("more", item("v2", "b", "", now)), list("", ours), shown("v1")}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
+		"second page":     {"each page that may contain the video is read", []http.HandlerFunc{channel, list("more", item("v2", "b", "", now)), list("", ours), shown("v1")}, true, platforms.LookupResult{Matches: 1, ExternalID: "v1"}, ""},
 		"listed, at work": {"a video that is not public is not posted", []http.HandlerFunc{channel, list("", ours), shows("v1", uploaded, atWork)}, true, platforms.LookupResult{}, platforms.ClassUnknown},
 		"listed, unread":  {"an unreadable video is not proof", []http.HandlerFunc{channel, list("", ours), fails(503, "backendError")}, true, platforms.LookupResult{}, platforms.ClassTransient},
 		"two":             {"two matches need a user's decision", []http.HandlerFunc{channel, list("", item("v2", "Release 1.4", "What changed & why", now), ours)}, true, platforms.LookupResult{Matches: 2, ExternalID: "v1"}, ""},

@@ -271,14 +271,14 @@ func TestUpload(t *testing.T) {
 			"", chunk + unit,
 		},
 		"dropped during the upload": {
-			"even during the upload",
+			"a session may end during the upload",
 			[]http.HandlerFunc{begun, says(410, ""), begun, goOn(chunk), goOn(chunk + unit)},
 			false,
 			[]asked{begin, at(0, chunk-1), begin, at(0, chunk-1), at(chunk, chunk+unit-1)},
 			"", chunk + unit,
 		},
 		"always deleted": {
-			"but not for ever: each session costs",
+			"sessions are not repeated indefinitely: each one costs quota",
 			[]http.HandlerFunc{begun, says(410, ""), begun, says(404, "")},
 			false,
 			[]asked{begin, at(0, chunk-1), begin, at(0, chunk-1)},

@@ -50,21 +50,21 @@ func TestIdentify(t *testing.T) {
 	platformtest.Identify(t, newYouTube, "/youtube/v3/channels?mine=true&part=snippet",
 		identifies("channel", "it has an id, a title and a handle",
 			says(200, `{"kind":"youtube#channelListResponse","items":[{"id":"UC1","snippet":`+snippet+`}]}`), channel),
-		refuses("no channel", "an account without a channel needs one", says(200, missing), platforms.ClassReconnect),
-		refuses("empty list", "the same in another form", says(200, `{"items":[]}`), platforms.ClassReconnect),
-		refuses("signup", "the same as an error", fails(401, "youtubeSignupRequired"), platforms.ClassReconnect),
-		refuses("ended token", "an ended token is renewed", fails(401, "authError"), platforms.ClassRefresh),
-		refuses("scope", "a person must grant the scope", fails(403, "insufficientPermissions"), platforms.ClassReconnect),
-		refuses("closed", "no repetition helps a closed channel", fails(403, "channelClosed"), platforms.ClassPermanent),
-		refuses("API off", "connecting again would not help against a wrong configuration", fails(403, "accessNotConfigured"), platforms.ClassTransient),
-		refuses("quota", "it is renewed at midnight Pacific time", fails(403, "quotaExceeded"), platforms.ClassQuota).Waiting(20*time.Hour),
-		refuses("limited", "a limit passes", fails(403, "userRateLimitExceeded"), platforms.ClassRateLimited).Waiting(platformtest.NoRetryTime),
-		refuses("limited, by time", "Google may say when", says(429, ``, "Retry-After", "30"), platforms.ClassRateLimited).Waiting(30*time.Second),
-		refuses("limited, absurd", "a time in years is not believed", says(429, ``, "Retry-After", "99999999"), platforms.ClassRateLimited).Waiting(platformtest.NoRetryTime),
-		refuses("outage", "an outage passes", fails(503, "backendError"), platforms.ClassTransient),
-		refuses("bad request", "a request that YouTube does not take says nothing about the account", fails(400, "badRequest"), platforms.ClassUnknown),
-		refuses("forbidden", "nor does a refusal without a reason", says(403, `{}`), platforms.ClassUnknown),
-		refuses("no id", "nor a channel without an id", says(200, `{"items":[{}]}`), platforms.ClassUnknown))
+		refuses("no channel", "a connected account needs a channel", says(200, missing), platforms.ClassReconnect),
+		refuses("empty list", "an empty list means the same", says(200, `{"items":[]}`), platforms.ClassReconnect),
+		refuses("signup", "the error means the same", fails(401, "youtubeSignupRequired"), platforms.ClassReconnect),
+		refuses("ended token", "an expired token is renewed", fails(401, "authError"), platforms.ClassRefresh),
+		refuses("scope", "a user has to grant the scope", fails(403, "insufficientPermissions"), platforms.ClassReconnect),
+		refuses("closed", "retries do not reopen a closed channel", fails(403, "channelClosed"), platforms.ClassPermanent),
+		refuses("API off", "reconnecting does not correct a wrong configuration", fails(403, "accessNotConfigured"), platforms.ClassTransient),
+		refuses("quota", "the quota is renewed at midnight Pacific time", fails(403, "quotaExceeded"), platforms.ClassQuota).Waiting(20*time.Hour),
+		refuses("limited", "a limit expires", fails(403, "userRateLimitExceeded"), platforms.ClassRateLimited).Waiting(platformtest.NoRetryTime),
+		refuses("limited, by time", "Google may state the end of the limit", says(429, ``, "Retry-After", "30"), platforms.ClassRateLimited).Waiting(30*time.Second),
+		refuses("limited, absurd", "a time in years is ignored", says(429, ``, "Retry-After", "99999999"), platforms.ClassRateLimited).Waiting(platformtest.NoRetryTime),
+		refuses("outage", "an outage ends", fails(503, "backendError"), platforms.ClassTransient),
+		refuses("bad request", "a rejected request does not describe the account", fails(400, "badRequest"), platforms.ClassUnknown),
+		refuses("forbidden", "a refusal without a reason does not describe the account", says(403, `{}`), platforms.ClassUnknown),
+		refuses("no id", "a channel without an id is not a channel", says(200, `{"items":[{}]}`), platforms.ClassUnknown))
 }
 
 func TestRefresh(t *testing.T) {
@@ -79,12 +79,12 @@ func TestRefresh(t *testing.T) {
 		renews("renewed", "Google leaves the refresh token as it is",
 			says(200, `{"access_token":"a2","expires_in":3599,"scope":"s t","token_type":"Bearer"}`),
 			platforms.Token{Access: "a2", Refresh: "r1", Scopes: "s t", ExpiresAt: noon.Add(3599 * time.Second)}),
-		renews("rotated", "a new one would be kept", says(200, `{"access_token":"a2","refresh_token":"r2"}`),
+		renews("rotated", "a new refresh token would be stored", says(200, `{"access_token":"a2","refresh_token":"r2"}`),
 			platforms.Token{Access: "a2", Refresh: "r2", Scopes: "s"}),
-		refuses("no refresh token", "Google is not asked without one", nil, platforms.ClassReconnect).Of(platforms.Token{Access: "a1"}),
-		refuses("dead", "a dead refresh token needs a person", oauth(400, "invalid_grant"), platforms.ClassReconnect),
-		refuses("app refused", "connecting again would not help against a wrong secret", oauth(401, "invalid_client"), platforms.ClassTransient),
-		refuses("outage", "an outage passes", says(500, ``), platforms.ClassTransient))
+		refuses("no refresh token", "a refresh needs a refresh token", nil, platforms.ClassReconnect).Of(platforms.Token{Access: "a1"}),
+		refuses("dead", "a dead refresh token needs a user", oauth(400, "invalid_grant"), platforms.ClassReconnect),
+		refuses("app refused", "reconnecting does not correct a wrong secret", oauth(401, "invalid_client"), platforms.ClassTransient),
+		refuses("outage", "an outage ends", says(500, ``), platforms.ClassTransient))
 }
 
 func TestQuotaRenewed(t *testing.T) {

@@ -88,7 +88,7 @@ func TestInvalidAddresses(t *testing.T) {
 		})
 	}
 	if _, err := client.Do(t.Context(), Call{Body: JSON("application/json", func() {})}); !NotSent(err) {
-		t.Errorf("got %v for what cannot be written", err)
+		t.Errorf("got %v for an unwritable address", err)
 	}
 }
 
@@ -279,7 +279,7 @@ func TestNamedAddresses(t *testing.T) {
 		"ftp://www.googleapis.com/upload":                          {"FTP", refused},
 		"file:///etc/passwd":                                       {"a file", refused},
 		"//www.googleapis.com/upload":                              {"no scheme", refused},
-		"/upload":                                                  {"neither scheme nor host", refused},
+		"/upload":                                                  {"the address has neither a scheme nor a host", refused},
 		"":                                                         {"an empty string is not a URL", refused},
 		"https://www.googleapis.com/" + strings.Repeat("a", 8<<10): {"the address must fit into a Secret", refused},
 		"https://www.googleapis.com/\x7f":                          {"an unreadable URL is invalid", refused},

@@ -31,9 +31,9 @@ func TestInvalidCodes(t *testing.T) {
 		words  string
 	}{
 		"used":           {"a code works once", 400, `{"error_type":"OAuthException","code":400,"error_message":"Matching code was not found or was already used"}`, platforms.ClassReconnect, "no longer accepts"},
-		"malformed":      {"it was changed in transit", 400, `{"error_type":"OAuthException","code":400,"error_message":"Invalid verification code format."}`, platforms.ClassReconnect, "no longer accepts"},
+		"malformed":      {"the code was changed in transit", 400, `{"error_type":"OAuthException","code":400,"error_message":"Invalid verification code format."}`, platforms.ClassReconnect, "no longer accepts"},
 		"used, by Graph": {"Facebook uses another message", 400, `{"error":{"message":"This authorization code has been used.","type":"OAuthException","code":100,"error_subcode":36009}}`, platforms.ClassReconnect, "no longer accepts"},
-		"address":        {"the administrator has to enter it", 400, `{"error_type":"OAuthException","code":400,"error_message":"Invalid redirect_uri"}`, platforms.ClassPermanent, "redirect URIs"},
+		"address":        {"the administrator has to enter the address", 400, `{"error_type":"OAuthException","code":400,"error_message":"Invalid redirect_uri"}`, platforms.ClassPermanent, "redirect URIs"},
 		"address, by Graph": {
 			"Facebook names the code and the address", 400,
 			`{"error":{"message":"Error validating verification code. Please make sure your redirect_uri is identical to the one you used in the OAuth dialog request","type":"OAuthException","code":100,"error_subcode":36008}}`,

@@ -32,7 +32,7 @@ func TestAwait(t *testing.T) {
 	}{
 		"immediately": {"a finished container needs no wait", 1, time.Minute, 0, nil},
 		"later":       {"the pauses grow, up to the longest", 5, time.Minute, 300*time.Millisecond + 600*time.Millisecond + 2*time.Second, nil},
-		"never":       {"it waits until the context ends", 1000, time.Minute, time.Minute, context.DeadlineExceeded},
+		"never":       {"the loop waits until the context ends", 1000, time.Minute, time.Minute, context.DeadlineExceeded},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ func TestError(t *testing.T) {
 		"transient limit":       {"a limit refuses, also where the graph calls it transient", 400, says(32, 0, true), KindLimit, true},
 		"business limit":        {"the family of business limits", 400, says(80001, 0, false), KindLimit, true},
 		"business limit, end":   {"80014 is its last", 400, says(80014, 0, false), KindLimit, true},
-		"beyond that":           {"80015 is not one of them", 400, says(80015, 0, false), KindOther, true},
+		"beyond that":           {"code 80015 is outside the range", 400, says(80015, 0, false), KindOther, true},
 		"bare 429":              {"the status suffices", 429, ``, KindLimit, true},
 		"limit in trouble":      {"a 5xx status is not reliable", 500, says(4, 0, false), KindLimit, false},
 		"blocked":               {"the account is blocked because of its content", 400, says(368, 0, false), KindBlocked, true},
@@ -65,7 +65,7 @@ func TestError(t *testing.T) {
 		"bare 403":              {"a status alone is not reliable", 403, ``, KindNonsense, false},
 		"message only":          {"an error without a code is not reliable", 400, `{"error":{"message":"no"}}`, KindNonsense, false},
 		"OAuth's words":         {"OAuth's error format is not the Graph API's", 400, `{"error":"invalid_request"}`, KindNonsense, false},
-		"timeout":               {"408 is something in between", 408, says(100, 0, false), KindOther, false},
+		"timeout":               {"408 may come from a proxy", 408, says(100, 0, false), KindOther, false},
 		"redirect":              {"a redirect is not a platform's response", 302, ``, KindNonsense, false},
 		"outage":                {"an outage is temporary", 503, `oops`, KindUnavailable, false},
 	}
@@ -122,7 +122,7 @@ func TestNextPage(t *testing.T) {
 		"last":    {"without a next page this is the last", `{"data":[],"paging":{"cursors":{"after":"x"}}}`, nil},
 		"none":    {"a page without paging is the last one", `{"data":[]}`, nil},
 		"next":    {"the query has the next page, without the token", `{"paging":{"next":"https://graph.facebook.com/v25.0/1/feed?access_token=s3cr3t&limit=25&after=QVFI"}}`, url.Values{"limit": {"25"}, "after": {"QVFI"}}},
-		"by time": {"some listings go on by time", `{"paging":{"next":"https://graph.facebook.com/v25.0/1/feed?until=1&__paging_token=p&appsecret_proof=s3cr3t"}}`, url.Values{"until": {"1"}, "__paging_token": {"p"}}},
+		"by time": {"some listings continue by time", `{"paging":{"next":"https://graph.facebook.com/v25.0/1/feed?until=1&__paging_token=p&appsecret_proof=s3cr3t"}}`, url.Values{"until": {"1"}, "__paging_token": {"p"}}},
 		"broken":  {"an unreadable next page exists", `{"paging":{"next":"http://[::1"}}`, url.Values{}},
 	}
 	for name, tc := range tests {
@@ -181,8 +181,8 @@ func TestUsageOf(t *testing.T) {
 		reason, app, business string
 		want                  Usage
 	}{
-		"nothing told": {"a response without headers", "", "", Usage{App: -1, Account: -1}},
-		"app":          {"the most used of three budgets counts", `{"call_count":28,"total_time":95,"total_cputime":25}`, "", Usage{App: 95, Account: -1}},
+		"no usage header": {"a response without headers", "", "", Usage{App: -1, Account: -1}},
+		"app":             {"the most used of three budgets counts", `{"call_count":28,"total_time":95,"total_cputime":25}`, "", Usage{App: 95, Account: -1}},
 		"account": {
 			"a business may have several use cases", "",
 			`{"17":[{"type":"pages","call_count":10,"total_cputime":20,"total_time":20,"estimated_time_to_regain_access":0},{"type":"other","call_count":91}]}`,

@@ -54,19 +54,19 @@ func TestDoubleCheck(t *testing.T) {
 		want            platforms.Outcome
 	}{
 		"published":            {"the container reports the publication", invalid, recorder.Respond(200, `{"status":"PUBLISHED"}`), platforms.Unknown},
-		"finished":             {"it is ready to be published", invalid, recorder.Respond(200, `{"status":"FINISHED"}`), platforms.Refused},
+		"finished":             {"the container is ready to be published", invalid, recorder.Respond(200, `{"status":"FINISHED"}`), platforms.Refused},
 		"in progress":          {"the same container is used again when it is ready", invalid, recorder.Respond(200, `{"status":"IN_PROGRESS"}`), platforms.Refused},
-		"expired":              {"it was not published within a day", invalid, recorder.Respond(200, `{"status":"EXPIRED"}`), platforms.Refused},
-		"failed":               {"it failed to be published", invalid, recorder.Respond(200, `{"status":"ERROR"}`), platforms.Refused},
+		"expired":              {"the container was not published within a day", invalid, recorder.Respond(200, `{"status":"EXPIRED"}`), platforms.Refused},
+		"failed":               {"the container failed to be published", invalid, recorder.Respond(200, `{"status":"ERROR"}`), platforms.Refused},
 		"odd":                  {"an unknown state is not evidence", invalid, recorder.Respond(200, `{"status":"LATER"}`), platforms.Unknown},
-		"no word":              {"a response without a state is not reliable", invalid, recorder.Respond(200, `{}`), platforms.Unknown},
+		"no status":            {"a response without a state is not reliable", invalid, recorder.Respond(200, `{}`), platforms.Unknown},
 		"trouble":              {"an outage is not reliable", invalid, recorder.Respond(503, ``), platforms.Unknown},
 		"no answer":            {"a missing response is not reliable", invalid, recorder.HangUp, platforms.Unknown},
 		"unread":               {"a missing container is not reliable", invalid, recorder.Respond(400, unread), platforms.Unknown},
 		"not yet, and unread":  {"the same where a refusal may pass", notYet, recorder.Respond(400, unread), platforms.Unknown},
 		"missing, and unread":  {"the same where the account, or the container, is missing", unread, recorder.Respond(400, unread), platforms.Unknown},
-		"not yet, and ready":   {"it may pass", notYet, recorder.Respond(200, `{"status":"FINISHED"}`), platforms.Refused},
-		"not yet, and expired": {"it is not published", notYet, recorder.Respond(200, `{"status":"EXPIRED"}`), platforms.Refused},
+		"not yet, and ready":   {"the error may pass", notYet, recorder.Respond(200, `{"status":"FINISHED"}`), platforms.Refused},
+		"not yet, and expired": {"the container is not published", notYet, recorder.Respond(200, `{"status":"EXPIRED"}`), platforms.Refused},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,9 +90,9 @@ func TestDoubleCheckOfTheUnread(t *testing.T) {
 		after  time.Duration
 		want   platforms.Outcome
 	}{
-		"first":         {"there was no other call", []http.HandlerFunc{refused}, 0, platforms.Refused},
+		"first":         {"the lookup made no other call", []http.HandlerFunc{refused}, 0, platforms.Refused},
 		"again":         {"all other calls were rejected", []http.HandlerFunc{refused, refused}, 0, platforms.Refused},
-		"after a loss":  {"an earlier call may have published it", []http.HandlerFunc{lost, refused}, 0, platforms.Unknown},
+		"after a loss":  {"an earlier call may have published the container", []http.HandlerFunc{lost, refused}, 0, platforms.Unknown},
 		"after both":    {"another call was refused after it", []http.HandlerFunc{lost, refused, refused}, 0, platforms.Unknown},
 		"another order": {"another call was refused before it", []http.HandlerFunc{refused, lost, refused}, 0, platforms.Unknown},
 		"long ago":      {"other posts may use an old container", []http.HandlerFunc{refused}, newFor, platforms.Unknown},
@@ -157,14 +157,14 @@ func TestPublishedContainer(t *testing.T) {
 		// first and later are the results of the first lookup and of the one after the wait.
 		first, later platforms.LookupResult
 	}{
-		"listed":              {"the id is in the list", listed("1 2"), v1alpha1.CategoryText, posted("1", 2), posted("1", 2)},
-		"not listed":          {"a listing lags, but not for ever", "", v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
-		"as old as container": {"the post may have the container's time, if there is no newer post", listed("1 60"), v1alpha1.CategoryText, platforms.LookupResult{}, posted("1", 60)},
-		"both":                {"the newer post is the attempt's", listed("1 60", "2 1"), v1alpha1.CategoryText, posted("2", 1), posted("2", 1)},
-		"older":               {"a post older than the container is another one", listed("1 61"), v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
-		"two":                 {"a wrong id is worse than a missing one", listed("1 2", "2 3"), v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
-		"no list":             {"a failed list does not change the outcome", gone, v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
-		"tree, not listed":    {"the next card hangs from the id", "", v1alpha1.CategoryTree, platforms.LookupResult{}, platforms.LookupResult{}},
+		"listed":                  {"the id is in the list", listed("1 2"), v1alpha1.CategoryText, posted("1", 2), posted("1", 2)},
+		"not listed":              {"a listing lags, but not for ever", "", v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
+		"as old as the container": {"the post may have the container's time, if there is no newer post", listed("1 60"), v1alpha1.CategoryText, platforms.LookupResult{}, posted("1", 60)},
+		"both":                    {"the newer post is the attempt's", listed("1 60", "2 1"), v1alpha1.CategoryText, posted("2", 1), posted("2", 1)},
+		"older":                   {"a post older than the container is another one", listed("1 61"), v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
+		"two":                     {"a wrong id is worse than a missing one", listed("1 2", "2 3"), v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
+		"no list":                 {"a failed list does not change the outcome", gone, v1alpha1.CategoryText, platforms.LookupResult{}, withoutID},
+		"tree, not listed":        {"the next card replies to the id", "", v1alpha1.CategoryTree, platforms.LookupResult{}, platforms.LookupResult{}},
 		"tree, two": {
 			"a user can choose", listed("1 2", "2 3"), v1alpha1.CategoryTree,
 			platforms.LookupResult{Matches: 2, ExternalID: "2", PostedAt: noon.Add(-3 * time.Minute)},

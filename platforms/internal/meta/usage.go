@@ -80,8 +80,8 @@ func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
 	return now.Add(wait)
 }
 
-// quotaLimit returns the rate limit for posts in 24 hours, given the total and the number used. If nothing remains, the
-// limit blocks until hold. It returns nil for malformed numbers.
+// quotaLimit returns the rate limit for posts in 24 hours, given the total and the number used. If none remain, the limit
+// blocks until hold. It returns nil for malformed numbers.
 func quotaLimit(total, used string, hold time.Time) []platforms.RateLimit {
 	most, err := strconv.Atoi(total)
 	count, err2 := strconv.Atoi(used)

@@ -63,7 +63,7 @@ func TestExchange(t *testing.T) {
 		"invalid grant":    {"the code is spent", 400, `{"error":"invalid_grant"}`, platforms.ClassReconnect, "no longer accepts", ""},
 		"X's code":         {"X calls it otherwise", 400, `{"error":"invalid_request","error_description":"Value passed for the authorization code was invalid."}`, platforms.ClassReconnect, "no longer accepts", ""},
 		"TikTok's code":    {"TikTok sends errors with the status of a success", 200, `{"error":"invalid_request","error_description":"Code verifier or code challenge is invalid."}`, platforms.ClassReconnect, "no longer accepts", ""},
-		"Google's address": {"the administrator has to enter it", 400, `{"error":"redirect_uri_mismatch"}`, platforms.ClassPermanent, "redirect URIs", ""},
+		"Google's address": {"the administrator has to enter the address", 400, `{"error":"redirect_uri_mismatch"}`, platforms.ClassPermanent, "redirect URIs", ""},
 		"TikTok's address": {"the same in TikTok's format", 200, `{"error":"invalid_request","error_description":"Redirect_uri is not matched with the uri when requesting code."}`, platforms.ClassPermanent, "redirect URIs", ""},
 		"bad app":          {"the administrator has to correct it", 401, `{"error":"invalid_client"}`, platforms.ClassTransient, "client id or client secret", ""},
 		"outage":           {"unknown errors are classified by the platform", 502, `<html>`, platforms.ClassTransient, "trouble", ""},

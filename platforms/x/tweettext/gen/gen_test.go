@@ -18,7 +18,7 @@ func TestExpand(t *testing.T) {
 		fails           bool
 	}{
 		{"alternatives in order", "bc|a", []string{"bc", "a"}, false},
-		{"what may be missing is tried present first", "ab?c", []string{"abc", "ac"}, false},
+		{"an optional character is tried first with it, then without", "ab?c", []string{"abc", "ac"}, false},
 		{"a class and a range", "[ac-e]", []string{"a", "c", "d", "e"}, false},
 		{"groups of both kinds", "(?:a|b)(c|d)", []string{"ac", "ad", "bc", "bd"}, false},
 		{"the halves of a character are put together", `\ud83d[\ude00\ude01]`, []string{"😀", "😁"}, false},
