@@ -32,7 +32,7 @@ func TestSetCandidates(t *testing.T) {
 		"Few":       {"all are stored", 0, many(3, 60), 3, 0},
 		"Many":      {"a user can review ten", 0, many(20, 60), 10, 0},
 		"Full":      {"other targets have used the post's room for candidates", 40, many(10, 840), 0, 0},
-		"AlmostAll": {"as many are stored as fit", 35, many(10, 840), 2, 0},
+		"AlmostAll": {"the status stores as many as fit", 35, many(10, 840), 2, 0},
 		"Large":     {"the delivery record has priority", 0, many(10, 840), 0, 100},
 		"LargeToo":  {"the remaining room is used", 0, many(10, 840), 1, 1000},
 		"JustFits":  {"its room is used to the last byte", 0, many(10, 840), 1, fits},

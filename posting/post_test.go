@@ -70,22 +70,22 @@ func TestPhases(t *testing.T) {
 			p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(-time.Hour))
 		}), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, false},
 		{"cancelled", "before a claim", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Cancelled = true }), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
-		{"claimed", "a claim makes it processing", post(scheduled, entry(v1alpha1.PhaseProcessing, true)), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
+		{"claimed", "a claimed post is processing", post(scheduled, entry(v1alpha1.PhaseProcessing, true)), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
 		{"one of two posted", "not every target is settled", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhaseProcessing, false)), v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, false},
 		{"posted", "every target is", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhasePosted, true)), v1alpha1.PhasePosted, v1alpha1.PhasePosted, false},
 		{"partly failed", "posted targets remain posted, but the post failed", post(nil, entry(v1alpha1.PhasePosted, true), entry(v1alpha1.PhaseFailed, true)), v1alpha1.PhaseFailed, v1alpha1.PhasePosted, false},
-		{"refused", "it waits for a correction", post(refused(2)), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
-		{"refused, scheduled", "it stays scheduled, and may be cancelled", post(func(p *v1alpha1.Post) { scheduled(p); refused(2)(p) }), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, true},
-		{"refused draft", "it stays a draft, and may be cancelled", post(func(p *v1alpha1.Post) { p.Spec.Draft = true; refused(2)(p) }), v1alpha1.PhaseDraft, v1alpha1.PhaseDraft, true},
+		{"refused", "the post waits for a correction", post(refused(2)), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
+		{"refused, scheduled", "the post stays scheduled, and may be cancelled", post(func(p *v1alpha1.Post) { scheduled(p); refused(2)(p) }), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, true},
+		{"refused draft", "the post stays a draft, and may be cancelled", post(func(p *v1alpha1.Post) { p.Spec.Draft = true; refused(2)(p) }), v1alpha1.PhaseDraft, v1alpha1.PhaseDraft, true},
 		{"refused, cancelled", "once is enough", post(func(p *v1alpha1.Post) { scheduled(p); refused(2)(p); p.Spec.Cancelled = true }), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
 		{"due and waiting", "the reason for waiting is recorded, regardless of the clock", post(scheduled, waits), v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing, false},
-		{"due and waiting, cancelled", "there is no claim", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Cancelled = true }, waits), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
+		{"due and waiting, cancelled", "the post has no claim", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Cancelled = true }, waits), v1alpha1.PhaseCancelled, v1alpha1.PhaseCancelled, false},
 		{"the waiting target was removed", "an edit removed the target and rescheduled the post", post(func(p *v1alpha1.Post) { scheduled(p); p.Spec.Targets = p.Spec.Targets[:1] }, v1alpha1.TargetStatus{}, waits), v1alpha1.PhaseScheduled, v1alpha1.PhaseScheduled, true},
 		{"made a draft again", "a draft does not wait", post(func(p *v1alpha1.Post) { p.Spec.Draft = true }, waits), v1alpha1.PhaseDraft, v1alpha1.PhaseDraft, true},
 		{"cancelled after it was published", "a cancellation does not withdraw an earlier object's publication", post(func(p *v1alpha1.Post) {
 			p.Status.CancelledAt = v1alpha1.NewTimePtr(t0)
 		}, entry(v1alpha1.PhasePosted, false)), v1alpha1.PhasePosted, v1alpha1.PhasePosted, false},
-		{"failed", "its deadline passed, so it cannot be published", post(scheduled, entry(v1alpha1.PhaseFailed, false)), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, false},
+		{"failed", "the deadline passed, so the post cannot be published", post(scheduled, entry(v1alpha1.PhaseFailed, false)), v1alpha1.PhaseFailed, v1alpha1.PhaseFailed, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := Of(tt.post).Phase(); got != tt.want {
@@ -160,12 +160,12 @@ func TestHeading(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, caption, want string
 	}{
-		"Short":   {"it fits", "A caption that is longer than a title, and not too long", "A caption that is longer than a title, and not too long"},
-		"Exact":   {"it ends there", strings.Repeat("ü", 120), strings.Repeat("ü", 120)},
+		"Short":   {"the text fits", "A caption that is longer than a title, and not too long", "A caption that is longer than a title, and not too long"},
+		"Exact":   {"the text ends at the limit", strings.Repeat("ü", 120), strings.Repeat("ü", 120)},
 		"Long":    {"a heading ends after a word, with an ellipsis", words, words[:114] + "…"},
 		"OneWord": {"a long word is truncated", strings.Repeat("ü", 121), strings.Repeat("ü", 120) + "…"},
 		"Late":    {"a heading starts with the title", "one two " + strings.Repeat("ü", 121), "one two " + strings.Repeat("ü", 112) + "…"},
-		"Title":   {"it is cut after the title, which is a whole word", strings.Repeat("ü", 30) + " " + strings.Repeat("ü", 121), strings.Repeat("ü", 30) + "…"},
+		"Title":   {"the text is cut after the title, which is a whole word", strings.Repeat("ü", 30) + " " + strings.Repeat("ü", 121), strings.Repeat("ü", 30) + "…"},
 		"Nothing": {"a post may have no text", "", ""},
 	} {
 		post := Of(&v1alpha1.Post{Spec: v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{{Caption: tc.caption}}}})
@@ -228,7 +228,7 @@ func TestTooLarge(t *testing.T) {
 		err    error
 		want   bool
 	}{
-		{"it was stored", nil, false},
+		{"the post was stored", nil, false},
 		{"etcd rejects it", errors.New("etcdserver: request is too large"), true},
 		{"the etcd client rejects it", errors.New("rpc error: trying to send message larger than max (2 vs. 1)"), true},
 		{"another rejection", errors.New("etcdserver: leader changed"), false},
@@ -280,7 +280,7 @@ func TestTryUntil(t *testing.T) {
 		{"scheduled", "from its time on", post(func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(t0.Add(time.Minute)) }), 30 * time.Minute, 61 * time.Minute, true},
 		{"immediate", "the deadline counts from its creation", post(nil), 30 * time.Minute, time.Hour, true},
 		{"the manager was unavailable", "the post does not fail immediately", post(nil), 3 * time.Hour, 4 * time.Hour, false},
-		{"edited before any entry", "it had no entry: its creation counts", post(func(p *v1alpha1.Post) { p.Status.ObservedGeneration = 1 }), 10 * time.Minute, time.Hour, true},
+		{"edited before any entry", "the post had no entry: its creation counts", post(func(p *v1alpha1.Post) { p.Status.ObservedGeneration = 1 }), 10 * time.Minute, time.Hour, true},
 		{"edited before its first pass", "its entries are from this pass: its creation counts", post(nil, entry(v1alpha1.PhaseDraft, false)), 10 * time.Minute, time.Hour, true},
 		{"promoted draft", "its creation was long ago, or does not count", kept, 10 * time.Minute, 70 * time.Minute, false},
 	} {
@@ -328,7 +328,7 @@ func TestRecreated(t *testing.T) {
 	}{
 		{"just before", "an ordinary post: it must not look like a copy", -300 * time.Millisecond, false, 7700 * time.Millisecond},
 		{"the maximum before", "an ordinary post: it must not count as a copy", -5 * time.Second, false, 3 * time.Second},
-		{"longer before", "it is looked up, like later posts", -5*time.Second - time.Millisecond, true, 0},
+		{"longer before", "the post is looked up, like later posts", -5*time.Second - time.Millisecond, true, 0},
 		{"a moment after", "clocks differ", 300 * time.Millisecond, false, 8300 * time.Millisecond},
 		{"clearly after", "the apiserver's clock is fast, or a user wrote it; a copy must be recognized", 30 * time.Second, true, 38 * time.Second},
 		{"the maximum clock difference after", "the margin is included", time.Minute, true, 68 * time.Second},

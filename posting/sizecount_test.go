@@ -92,7 +92,7 @@ func TestFootprint(t *testing.T) {
 	}{
 		{"a post without targets has no records", 0, 0, 0},
 		{"one target has one entry", 1, 0, 2 << 10},
-		{"each of a hundred has one", 100, 0, 200 << 10},
+		{"each of a hundred targets has one", 100, 0, 200 << 10},
 		{"each target of a tree has a record of each card", 3, 4, 3 * (2<<10 + 4*256)},
 	} {
 		p := post(tt.targets, tt.cards)

@@ -63,13 +63,13 @@ func TestFailureAfterAmbiguousCall(t *testing.T) {
 		wants    string
 	}{
 		{
-			"too late to send again", "it would be sent after its deadline, so a user must answer", claimed,
+			"too late to send again", "the target would be sent after its deadline, so a user must answer", claimed,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				must.Succeed(t, RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "busy"), timing, v1alpha1.OnUnknownRetry, at(2*time.Hour)))
 			}, "could not be looked up: busy", true, v1alpha1.ReasonOutcomeUnknown,
 		},
 		{
-			"the retry comes too late", "the retry pause ends after the deadline", doubtful,
+			"the retry is too late", "the retry pause ends after the deadline", doubtful,
 			func(t *testing.T, target *v1alpha1.TargetStatus) {
 				target.TryUntil = timePtr(10*time.Minute + time.Millisecond)
 				must.Succeed(t, RecordLookup(target, platforms.LookupResult{}, weak(), v1alpha1.OnUnknownRetry, 1, at(10*time.Minute)))
@@ -270,15 +270,15 @@ func TestAcceptedLate(t *testing.T) {
 		want         error
 	}{
 		{"a user was asked", "the platform can look up the operation id", closed(v1alpha1.OnUnknownFail), taken, nil},
-		{"to be retried", "the platform is processing it, so it must not be retried", closed(v1alpha1.OnUnknownRetry), taken, nil},
-		{"without an operation id", "there is no new information", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted}, ErrSuperseded},
-		{"with an operation id that is too long", "it cannot be stored", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted, OperationID: strings.Repeat("p", 257)}, ErrSuperseded},
-		{"already looked up by that id", "it has been reopened before", func(t *testing.T) *v1alpha1.TargetStatus {
+		{"to be retried", "the platform is processing the post, so it must not be retried", closed(v1alpha1.OnUnknownRetry), taken, nil},
+		{"without an operation id", "the result has no new information", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted}, ErrSuperseded},
+		{"with an operation id that is too long", "the operation id cannot be stored", closed(v1alpha1.OnUnknownFail), platforms.Result{Outcome: platforms.Accepted, OperationID: strings.Repeat("p", 257)}, ErrSuperseded},
+		{"already looked up by that id", "the attempt has been reopened before", func(t *testing.T) *v1alpha1.TargetStatus {
 			target := closed(v1alpha1.OnUnknownFail)(t)
 			target.Attempt.OperationID = taken.OperationID
 			return target
 		}, taken, ErrSuperseded},
-		{"a user has answered", "the answer was that it was not sent", func(t *testing.T) *v1alpha1.TargetStatus {
+		{"a user has answered", "the user declared the post not sent", func(t *testing.T) *v1alpha1.TargetStatus {
 			target := closed(v1alpha1.OnUnknownFail)(t)
 			must.Succeed(t, Resolve(target, Resolution{}, 1, at(time.Hour), at(11*time.Minute)))
 			return target
@@ -299,7 +299,7 @@ func TestAcceptedLate(t *testing.T) {
 			}
 			a := target.Attempt
 			if !IsOpen(a) || a.OperationID != taken.OperationID || a.Lookups != 0 || target.State != v1alpha1.TargetPending || reasonOf(target) != "" {
-				t.Errorf("it must be looked up by its operation id (%s): %+v %+v", tt.reason, target, a)
+				t.Errorf("the call must be looked up by its operation id (%s): %+v %+v", tt.reason, target, a)
 			}
 			if NextLookup(target, weak()).After(at(21 * time.Minute)) {
 				t.Errorf("the next lookup is at %s", NextLookup(target, weak()))

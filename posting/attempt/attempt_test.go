@@ -73,21 +73,21 @@ func TestOpen(t *testing.T) {
 		wantNumber     int32
 		wantSearchFrom *v1alpha1.Time
 	}{
-		{name: "first", reason: "there was no call before", wantNumber: 1},
+		{name: "first", reason: "the target has no earlier call", wantNumber: 1},
 		{name: "open", reason: "the earlier call may have published", target: v1alpha1.TargetStatus{Attempt: closed("")}, wantErr: ErrOpen},
-		{name: "posted", reason: "it is published", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomePosted)}, wantErr: ErrSettled},
+		{name: "posted", reason: "the target is published", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomePosted)}, wantErr: ErrSettled},
 		{name: "posted state", reason: "the state is recorded separately", target: v1alpha1.TargetStatus{State: v1alpha1.TargetPosted}, wantErr: ErrSettled},
 		{name: "failed", reason: "only a user can reopen a failed target", target: v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, Attempt: closed(v1alpha1.OutcomeRefused)}, wantErr: ErrSettled},
 		{name: "undecided", reason: "a user must answer first", target: v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: closed(v1alpha1.OutcomeUnknown)}, wantErr: ErrSettled},
 		{name: "withdrawn", reason: "the owner removed it", target: v1alpha1.TargetStatus{State: v1alpha1.TargetWithdrawn}, wantErr: ErrSettled},
-		{name: "posted by an earlier version", reason: "it recorded no states, but a phase", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted}, wantErr: ErrSettled},
+		{name: "posted by an earlier version", reason: "the earlier version recorded a phase, but no state", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted}, wantErr: ErrSettled},
 		{name: "failed by an earlier version", reason: "the phase is failed", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Attempt: closed(v1alpha1.OutcomeRefused)}, wantErr: ErrSettled},
 		{name: "undecided by an earlier version", reason: "phase and reason record it", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonOutcomeUnknown, Attempt: closed(v1alpha1.OutcomeUnknown)}, wantErr: ErrSettled},
 		{name: "cancelled by an earlier version", reason: "the owner cancelled it", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseCancelled}, wantErr: ErrSettled},
-		{name: "refused under an earlier version", reason: "it is retried, whatever its phase", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Reason: v1alpha1.ReasonPlatformBusy, Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
+		{name: "refused under an earlier version", reason: "the target is retried, whatever its phase", target: v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Reason: v1alpha1.ReasonPlatformBusy, Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
 		{name: "pending", reason: "the phase is failed only while the post is invalid", target: v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseFailed}, wantNumber: 1},
 		{name: "known id", reason: "an external id proves the publication", target: v1alpha1.TargetStatus{ExternalID: "9"}, wantErr: ErrSettled},
-		{name: "refused", reason: "the platform may have published it despite the rejection", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
+		{name: "refused", reason: "the platform may have published the post despite the rejection", target: v1alpha1.TargetStatus{Attempt: closed(v1alpha1.OutcomeRefused)}, wantNumber: 4, wantSearchFrom: timePtr(0)},
 		{name: "refused long ago", reason: "content prepared that long ago can no longer be published", target: v1alpha1.TargetStatus{
 			Attempt: closed(v1alpha1.OutcomeRefused, func(a *v1alpha1.Attempt) { a.StartedAt = v1alpha1.NewTime(at(-25 * time.Hour)) }),
 		}, wantNumber: 4},
@@ -163,10 +163,10 @@ func TestRecord(t *testing.T) {
 		{"busy", "a refusal for the moment", refusal(platforms.ClassTransient, time.Time{}), "", v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, nil},
 		{"no reason", "a rejection without a message is recorded too", platforms.Result{Outcome: platforms.Refused}, "", v1alpha1.TargetPending, v1alpha1.ReasonRefused, nil},
 		{"not sent", "no connection was obtained", platforms.Result{Outcome: platforms.NotSent}, v1alpha1.OutcomeNotSent, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(2 * time.Second)},
-		{"unknown", "it may be published, so the attempt stays open", platforms.Result{Outcome: platforms.Unknown}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
+		{"unknown", "the post may be published, so the attempt stays open", platforms.Result{Outcome: platforms.Unknown}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
 		{"accepted", "the platform is processing it: the attempt stays open", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, "", v1alpha1.TargetPending, "", timePtr(2 * time.Second)},
 		{"accepted with a message", "the platform described its progress", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1", Err: platforms.Errorf(platforms.ClassTransient, "it is processed")}, "", v1alpha1.TargetPending, v1alpha1.ReasonProcessing, timePtr(2 * time.Second)},
-		{"accepted without an operation id", "there is no id for a lookup", platforms.Result{Outcome: platforms.Accepted}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
+		{"accepted without an operation id", "the result has no id for a lookup", platforms.Result{Outcome: platforms.Accepted}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
 		{"nonsense", "an invalid outcome counts as unknown", platforms.Result{Outcome: "later"}, "", v1alpha1.TargetPending, v1alpha1.ReasonSettling, timePtr(2 * time.Second)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -185,9 +185,9 @@ func TestRecord(t *testing.T) {
 
 func TestRecordOperationID(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, operationID, want string }{
-		"taken":             {"the id is used for the lookup", "p~v2.1", "p~v2.1"},
-		"as long as can be": {"the schema's limit is inclusive", strings.Repeat("p", 256), strings.Repeat("p", 256)},
-		"too long":          {"the schema would reject the status", strings.Repeat("p", 257), ""},
+		"taken":              {"the id is used for the lookup", "p~v2.1", "p~v2.1"},
+		"the maximum length": {"the schema's limit is inclusive", strings.Repeat("p", 256), strings.Repeat("p", 256)},
+		"too long":           {"the schema would reject the status", strings.Repeat("p", 257), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := claimed(t)
@@ -209,7 +209,7 @@ func TestRecordPosted(t *testing.T) {
 	}{
 		{"the platform reported the time", platforms.Result{Outcome: platforms.Posted, ExternalID: "7", PostedAt: at(time.Minute)}, v1alpha1.TargetStatus{ExternalID: "7", PostedAt: timePtr(time.Minute)}},
 		{"the platform did not report the time", platforms.Result{Outcome: platforms.Posted, ExternalID: "7"}, v1alpha1.TargetStatus{ExternalID: "7", PostedAt: timePtr(time.Hour)}},
-		{"it is published anyway", platforms.Result{Outcome: platforms.Posted}, v1alpha1.TargetStatus{PostedAt: timePtr(time.Hour)}},
+		{"the post is published anyway", platforms.Result{Outcome: platforms.Posted}, v1alpha1.TargetStatus{PostedAt: timePtr(time.Hour)}},
 	} {
 		target := claimed(t)
 		// Earlier doubts are resolved.
@@ -360,9 +360,9 @@ func TestCheckpoint(t *testing.T) {
 		hash    string
 		want    string
 	}{
-		{"same content", "it can be used again", made, "hash", "c1"},
+		{"same content", "the checkpoint can be used again", made, "hash", "c1"},
 		{"other content", "content prepared for another version must not be published", made, "other", ""},
-		{"no attempt", "there is no preparation", nil, "hash", ""},
+		{"no attempt", "the target has no preparation", nil, "hash", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := Checkpoint(tt.attempt, tt.hash); got != tt.want {
@@ -514,7 +514,7 @@ func TestRecordLookup(t *testing.T) {
 		wantNext    *v1alpha1.Time
 	}{
 		{
-			name: "found", reason: "it is published", result: found, after: quiet, timing: timing,
+			name: "found", reason: "the post is published", result: found, after: quiet, timing: timing,
 			wantOutcome: v1alpha1.OutcomePosted, wantState: v1alpha1.TargetPosted, wantReason: "",
 		},
 		{
@@ -538,7 +538,7 @@ func TestRecordLookup(t *testing.T) {
 			wantState: v1alpha1.TargetPending, wantReason: "", wantNext: timePtr(past + timing.Lag/2),
 		},
 		{
-			name: "missing twice past the lag", reason: "that is proof where the listing is authoritative", lookups: 1, after: past + time.Minute, timing: timing,
+			name: "missing twice past the lag", reason: "a second miss is proof where the listing is authoritative", lookups: 1, after: past + time.Minute, timing: timing,
 			wantOutcome: v1alpha1.OutcomeAbsent, wantState: v1alpha1.TargetPending, wantReason: v1alpha1.ReasonPlatformBusy, wantNext: timePtr(past + time.Minute + time.Second),
 		},
 		{
@@ -597,16 +597,16 @@ func TestFailedLookupOfProcessing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !IsOpen(target.Attempt) || reasonOf(target) != v1alpha1.ReasonProcessing || problemOf(target) != "it is processed" || !target.NextTryAt.Equal(timePtr(9*time.Second)) {
-		t.Errorf("it must be processing, with doubling pauses between lookups: %+v", target)
+		t.Errorf("the target must be processing, with doubling pauses between lookups: %+v", target)
 	}
 	for _, tt := range []struct {
 		reason string
 		after  time.Duration
 		open   bool
 	}{
-		{"the platform accepted it, so the result will follow", 5*time.Second + timing.LookupTimeout, true},
-		{"it may work for a day", time.Second + 24*time.Hour, true},
-		{"a call that is never finished needs a user's answer, whatever the policy: it is not sent again while the platform is processing it", 25 * time.Hour, false},
+		{"the platform accepted the post, so the result will follow", 5*time.Second + timing.LookupTimeout, true},
+		{"the platform may work for a day", time.Second + 24*time.Hour, true},
+		{"an unfinished call needs a user's answer, whatever the policy: the post is not sent again while the platform is processing it", 25 * time.Hour, false},
 	} {
 		if err := RecordLookupFailure(target, platforms.Errorf(platforms.ClassTransient, "it is processed"), timing, v1alpha1.OnUnknownRetry, at(tt.after)); err != nil {
 			t.Fatal(err)

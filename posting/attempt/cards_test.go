@@ -51,13 +51,13 @@ func TestOpenCard(t *testing.T) {
 		before    func(*v1alpha1.TargetStatus)
 		want      error
 	}{
-		"the next":               {"it hangs from the one before", 1, 1, nil, nil},
-		"repeated":               {"it is published", 1, 0, nil, ErrSettled},
-		"one too far":            {"the one between would be missing", 1, 2, nil, ErrSettled},
+		"the next":               {"the card replies to the one before", 1, 1, nil, nil},
+		"repeated":               {"the card is published", 1, 0, nil, ErrSettled},
+		"one too far":            {"the tree would lack the card between", 1, 2, nil, ErrSettled},
 		"behind the last":        {"K:after the last", 3, 3, nil, ErrSettled},
-		"not the first at first": {"there is no card to reply to", 0, 1, nil, ErrSettled},
+		"not the first at first": {"the tree has no card to reply to", 0, 1, nil, ErrSettled},
 		"while one is open":      {"the previous card may not be published", 1, 1, func(t *v1alpha1.TargetStatus) { t.Attempt.Outcome = "" }, ErrOpen},
-		"after a refusal":        {"it may be retried", 1, 1, func(t *v1alpha1.TargetStatus) { refuse(t, 1) }, nil},
+		"after a refusal":        {"the card may be retried", 1, 1, func(t *v1alpha1.TargetStatus) { refuse(t, 1) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := publishCards(t, tc.published)
@@ -133,7 +133,7 @@ func TestCardFailures(t *testing.T) {
 			t.Errorf("%v: %+v", err, target)
 		}
 	})
-	t.Run("declared by a person", func(t *testing.T) {
+	t.Run("declared by a user", func(t *testing.T) {
 		target := publishCards(t, 1)
 		target.State = v1alpha1.TargetUndecided
 		target.Attempt = &v1alpha1.Attempt{Number: 2, ID: "u", Card: 1, StartedAt: v1alpha1.NewTime(t0), Outcome: v1alpha1.OutcomeUnknown}

@@ -31,7 +31,7 @@ func TestIdempotentLookups(t *testing.T) {
 		{"found", "one read settles it", platforms.LookupResult{Matches: 1, ExternalID: "3k", Certain: true}, nil, 2 * time.Second, v1alpha1.TargetPosted, v1alpha1.OutcomePosted},
 		{"absent while the call may be processed", "if the post were given up now, it could still appear", platforms.LookupResult{Proof: true}, nil, past - time.Millisecond, v1alpha1.TargetPending, ""},
 		{"absent once", "a second lookup could not be more certain", platforms.LookupResult{Proof: true}, nil, past, v1alpha1.TargetPending, v1alpha1.OutcomeAbsent},
-		{"no answer for longer than others are looked up", "a later lookup settles it, and nobody has to", platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, "no answer"), past + 2*keyed.LookupTimeout, v1alpha1.TargetPending, ""},
+		{"no answer for longer than others are looked up", "a later lookup settles the call, without a user", platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown, "no answer"), past + 2*keyed.LookupTimeout, v1alpha1.TargetPending, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)

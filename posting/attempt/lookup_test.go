@@ -23,7 +23,7 @@ func TestNextLookupAfterFailure(t *testing.T) {
 	}{
 		{"without a time from the platform: a second later at first", quiet, 0, quiet + time.Second},
 		{"the longer it has been, the later", quiet + 10*time.Second, 0, quiet + 20*time.Second},
-		{"and never more than five minutes later", quiet + 10*time.Minute, 0, quiet + 15*time.Minute},
+		{"the next lookup follows within five minutes", quiet + 10*time.Minute, 0, quiet + 15*time.Minute},
 		{"the platform requests a longer pause", quiet, quiet + time.Hour/2, quiet + time.Hour/2},
 		{"the platform allows an earlier lookup than Herald's own pause", quiet + 10*time.Second, quiet + 11*time.Second, quiet + 20*time.Second},
 	} {
@@ -48,7 +48,7 @@ func TestNextLookupMessage(t *testing.T) {
 		result       platforms.Result
 		want         string
 	}{
-		{"no answer", "there is no other information", platforms.Result{Outcome: platforms.Unknown}, "the answer was lost"},
+		{"no answer", "the result has no other information", platforms.Result{Outcome: platforms.Unknown}, "the answer was lost"},
 		{"an unclear response", "its message is more precise", platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "error 500")}, "error 500"},
 		{"accepted", "no response was lost", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, ""},
 	} {
@@ -71,7 +71,7 @@ func TestLookupFindsProcessing(t *testing.T) {
 		taken  bool
 	}{
 		{"the calling process has ended", false, "video-1", true},
-		{"it is published, and the response was lost", true, "video-1", true},
+		{"the post is published, and the response was lost", true, "video-1", true},
 		{"an id that cannot be stored is of no use", true, strings.Repeat("1", maxOperationID+1), false},
 	} {
 		target := claimed(t)

@@ -65,7 +65,7 @@ func TestRefusalIsConfirmed(t *testing.T) {
 			2 * time.Second, v1alpha1.OutcomePosted, v1alpha1.TargetPosted, "", nil,
 		},
 		{
-			"missing, for good", "the rejection is not contradicted", platforms.ClassPermanent,
+			"missing permanently", "the rejection is not contradicted", platforms.ClassPermanent,
 			time.Time{},
 			none, 13 * time.Second, v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
 		},
@@ -79,7 +79,7 @@ func TestRefusalIsConfirmed(t *testing.T) {
 			none, 13 * time.Second, v1alpha1.OutcomeRefused, v1alpha1.TargetPending, v1alpha1.ReasonPlatformBusy, timePtr(13 * time.Second),
 		},
 		{
-			"missing after the deadline", "the retry comes too late", platforms.ClassTransient,
+			"missing after the deadline", "the retry is too late", platforms.ClassTransient,
 			time.Time{},
 			none, 2 * time.Hour, v1alpha1.OutcomeRefused, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy, nil,
 		},
@@ -127,7 +127,7 @@ func TestNextConfirmation(t *testing.T) {
 		retryAt time.Time
 		want    time.Duration
 	}{
-		{"for good", "the listing is complete by then, by any clock", platforms.ClassPermanent, time.Time{}, 13 * time.Second},
+		{"permanent", "the listing is complete by then, by any clock", platforms.ClassPermanent, time.Time{}, 13 * time.Second},
 		{"blocked", "users see the outcome before the hour has passed", platforms.ClassQuota, at(time.Hour), 13 * time.Second},
 		{"too many calls", "a question is a call as well, and prolongs the limit", platforms.ClassRateLimited, at(5 * time.Minute), 5 * time.Minute},
 		{"too many calls, for a moment", "the listing lags for longer", platforms.ClassRateLimited, at(3 * time.Second), 13 * time.Second},
@@ -162,7 +162,7 @@ func TestUnconfirmableRefusal(t *testing.T) {
 			platforms.ClassTransient, none, time.Minute, v1alpha1.TargetPending, v1alpha1.ReasonRefused, timePtr(119 * time.Second),
 		},
 		{
-			"at the end of the time for lookups", "its last moment is part of it", platforms.ClassPermanent, none,
+			"at the end of the time for lookups", "the last moment is part of the time", platforms.ClassPermanent, none,
 			platforms.ClassTransient, none, time.Second + time.Hour, v1alpha1.TargetPending, v1alpha1.ReasonRefused, timePtr(time.Second + 65*time.Minute),
 		},
 		{
@@ -170,11 +170,11 @@ func TestUnconfirmableRefusal(t *testing.T) {
 			platforms.ClassTransient, none, 2 * time.Hour, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
 		},
 		{
-			"never, of a call that was to be made again", "it may be published, and must not be sent again automatically", platforms.ClassTransient, none,
+			"never, of a call that was to be made again", "the post may be published, and must not be sent again automatically", platforms.ClassTransient, none,
 			platforms.ClassReconnect, none, 61 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy, nil,
 		},
 		{
-			"never, with something alike in the listing", "a user can compare them", platforms.ClassPermanent, none,
+			"never, with a similar post in the listing", "a user can compare them", platforms.ClassPermanent, none,
 			platforms.ClassUnknown, none, 2 * time.Hour, v1alpha1.TargetUndecided, v1alpha1.ReasonOutcomeUnknown, nil,
 		},
 		{
@@ -210,7 +210,7 @@ func TestUnconfirmableRefusal(t *testing.T) {
 			platforms.ClassPermanent, none, 2 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonPlatformBusy, nil,
 		},
 		{
-			"refused each time, for good", "lookups are not possible for this account", platforms.ClassPermanent, none,
+			"refused each time, permanently", "lookups are not possible for this account", platforms.ClassPermanent, none,
 			platforms.ClassPermanent, none, 2 * time.Minute, v1alpha1.TargetFailed, v1alpha1.ReasonRefused, nil,
 		},
 	} {
@@ -251,7 +251,7 @@ func TestRefusalOutlivesItsPause(t *testing.T) {
 	}
 	must.Succeed(t, RecordLookup(target, platforms.LookupResult{Matches: 1, ExternalID: "7"}, confirming(), v1alpha1.OnUnknownFail, 1, again))
 	if target.State != v1alpha1.TargetPosted || target.ExternalID != "7" {
-		t.Errorf("it was published all the same: %+v", target)
+		t.Errorf("the post was published anyway: %+v", target)
 	}
 }
 
@@ -286,7 +286,7 @@ func TestRefusedAndProvedUnpublished(t *testing.T) {
 		open   bool
 	}{
 		{"for the moment", "the container was read after the rejection", platforms.ClassTransient, false},
-		{"for good", "the state may lag, and failed is final", platforms.ClassPermanent, true},
+		{"permanent", "the state may lag, and failed is final", platforms.ClassPermanent, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			target := claimed(t)

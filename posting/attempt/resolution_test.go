@@ -73,7 +73,7 @@ func TestResolveNamed(t *testing.T) {
 		recorded int
 		problem  string
 	}{
-		"Unnamed":     {"it is posted, without a link", Resolution{Unnamed: true}, 1, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, Unconfirmed: true, PostedAt: v1alpha1.NewTimePtr(t0)}, 0, ""},
+		"Unnamed":     {"the target is posted, without a link", Resolution{Unnamed: true}, 1, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, Unconfirmed: true, PostedAt: v1alpha1.NewTimePtr(t0)}, 0, ""},
 		"Address":     {"only the URL is known", Resolution{ExternalURL: "https://fb.watch/abcdef"}, 1, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, Unconfirmed: true, ExternalURL: "https://fb.watch/abcdef", PostedAt: v1alpha1.NewTimePtr(t0)}, 0, ""},
 		"Candidate":   {"the list contains its URL and its time", Resolution{ExternalID: "7", AccountID: "4711"}, 1, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "7", ExternalURL: "https://x.com/acme/status/7", PostedAt: v1alpha1.NewTimePtr(t0.Add(time.Minute))}, 0, ""},
 		"FirstCard":   {"the second card replies to the id of the first", Resolution{Unnamed: true}, 3, 0, v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}, 0, "card 1 of 3 has cards behind it"},

@@ -18,12 +18,12 @@ func TestStates(t *testing.T) {
 		target                     *v1alpha1.TargetStatus
 		posted, undecided, settled bool
 	}{
-		{"no entry", "there is no record", nil, false, false, false},
-		{"pending", "it is still tried", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}, false, false, false},
-		{"withdrawn", "an edit may bring it back", &v1alpha1.TargetStatus{State: v1alpha1.TargetWithdrawn}, false, false, false},
-		{"posted", "it is published", &v1alpha1.TargetStatus{State: v1alpha1.TargetPosted}, true, false, true},
-		{"failed", "it is no longer sent", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}, false, false, true},
-		{"undecided", "it is not sent before a user answers", &v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}, false, true, true},
+		{"no entry", "the status has no entry", nil, false, false, false},
+		{"pending", "the target is still tried", &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}, false, false, false},
+		{"withdrawn", "an edit may add the target again", &v1alpha1.TargetStatus{State: v1alpha1.TargetWithdrawn}, false, false, false},
+		{"posted", "the target is published", &v1alpha1.TargetStatus{State: v1alpha1.TargetPosted}, true, false, true},
+		{"failed", "the target is no longer sent", &v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}, false, false, true},
+		{"undecided", "the target is not sent before a user answers", &v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided}, false, true, true},
 		{"posted by an earlier version", "the phase records it", &v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted}, true, false, true},
 	} {
 		if posted, undecided, settled := Posted(tt.target), Undecided(tt.target), Settled(tt.target); posted != tt.posted || undecided != tt.undecided || settled != tt.settled {
@@ -38,7 +38,7 @@ func TestIsArmed(t *testing.T) {
 		attempt *v1alpha1.Attempt
 		want    bool
 	}{
-		"no attempt":       {"nothing was claimed", nil, false},
+		"no attempt":       {"the target was not claimed", nil, false},
 		"outside a group":  {"its call was made after the claim", &v1alpha1.Attempt{}, false},
 		"open, in a group": {"its call waits until the group is opened", &v1alpha1.Attempt{Group: "group"}, true},
 		"taken back":       {"its outcome is known", &v1alpha1.Attempt{Group: "group", Outcome: v1alpha1.OutcomeNotSent}, false},
@@ -56,10 +56,10 @@ func TestBlock(t *testing.T) {
 		before *v1alpha1.Blocked
 		news   bool
 	}{
-		{"it did not wait", nil, true},
-		{"it now waits for another reason", &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady}, true},
+		{"the target did not wait", nil, true},
+		{"the target now waits for another reason", &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady}, true},
 		{"the reason is the same", &v1alpha1.Blocked{Reason: why.Reason}, true},
-		{"it waits for the same reason", &why, false},
+		{"the target waits for the same reason", &why, false},
 	} {
 		target := &v1alpha1.TargetStatus{Blocked: tt.before, NextTryAt: timePtr(time.Minute)}
 		if news := Block(target, why); news != tt.news {
@@ -87,7 +87,7 @@ func TestReset(t *testing.T) {
 		want   *v1alpha1.TargetStatus
 	}{
 		{"its reason for waiting belonged to the post before the edit", v1alpha1.TargetPending, &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}},
-		{"the edit that removed it may be reverted", v1alpha1.TargetWithdrawn, &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}},
+		{"the edit that removed the target may be reverted", v1alpha1.TargetWithdrawn, &v1alpha1.TargetStatus{State: v1alpha1.TargetPending}},
 		{"users have seen that it is not published", v1alpha1.TargetFailed, entry(v1alpha1.TargetFailed)},
 		{"published targets remain published", v1alpha1.TargetPosted, entry(v1alpha1.TargetPosted)},
 		{"an edit does not determine a call's outcome", v1alpha1.TargetUndecided, entry(v1alpha1.TargetUndecided)},

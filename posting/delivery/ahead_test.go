@@ -70,37 +70,37 @@ func TestDecideAhead(t *testing.T) {
 		// prepared is the preparation that is recorded afterwards.
 		prepared *v1alpha1.Prepared
 	}{
-		"nothing to prepare": {"it waits for its time", nil, []string{"write", unhurried}, nil},
-		"nothing prepared": {"a slot is requested", func(s *situation) {
+		"no preparation needed": {"the post waits for its time", nil, []string{"write", unhurried}, nil},
+		"not prepared yet": {"a slot is requested", func(s *situation) {
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"prepare ahead [0]", "write", unhurried}, nil},
 		"no place": {"the post is woken when a slot is free", func(s *situation) {
 			s.Preparation, s.SlotsRequested = aheadOf(PreparationMissing, nil), true
 		}, []string{"write", unhurried}, nil},
-		"too early": {"it is woken when the preparation may start", func(s *situation) {
+		"too early": {"the post is woken when the preparation may start", func(s *situation) {
 			s.scheduled(31 * time.Minute)
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", "wait 2m23.379828173s"}, nil},
-		"two of them, the second sooner": {"it is woken for the earlier one", func(s *situation) {
+		"two uploads, the second sooner": {"the post is woken for the earlier one", func(s *situation) {
 			s.twoTargets()
 			s.scheduled(31 * time.Minute)
 			s.Preparation = func(i int) Preparation {
 				return []Preparation{{State: PreparationMissing, TTL: time.Hour - 2*time.Minute}, {State: PreparationMissing, TTL: 24 * time.Hour}}[i]
 			}
 		}, []string{"write", "wait 2m23.379828173s"}, nil},
-		"two of them, the first sooner": {"it is woken for the earlier one", func(s *situation) {
+		"two uploads, the first sooner": {"the post is woken for the earlier one", func(s *situation) {
 			s.twoTargets()
 			s.scheduled(31 * time.Minute)
 			s.Preparation = func(i int) Preparation {
 				return []Preparation{{State: PreparationMissing, TTL: 24 * time.Hour}, {State: PreparationMissing, TTL: time.Hour - 2*time.Minute}}[i]
 			}
 		}, []string{"write", "wait 2m23.379828173s"}, nil},
-		"two of them, the second blocked": {"it is woken for the first", func(s *situation) {
+		"two uploads, the second blocked": {"the post is woken for the first", func(s *situation) {
 			s.twoTargets()
 			s.Connections["y"].Spec.Disabled = true
 			s.Preparation = failedAhead(platforms.ClassTransient, nil)
 		}, []string{"report 0 ahead", "write", "wait 5s for inputs"}, prepared(failed)},
-		"a big file": {"it starts one second earlier per MiB: an hour earlier for this one", func(s *situation) {
+		"a big file": {"the preparation starts one second earlier per MiB: an hour earlier for this file", func(s *situation) {
 			s.illustrated(3600 << 20)
 			s.scheduled(88 * time.Minute)
 			s.Preparation = aheadOf(PreparationMissing, nil)
@@ -110,11 +110,11 @@ func TestDecideAhead(t *testing.T) {
 			s.scheduled(62 * time.Second)
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", "wait 4.779327605s"}, nil},
-		"what does not last": {"it starts when at most half of the content's lifetime remains", func(s *situation) {
+		"short-lived content": {"the preparation starts when at most half of the content's lifetime remains", func(s *situation) {
 			s.scheduled(22 * time.Minute)
 			s.Preparation = aheadOf(PreparationMissing, func(p *Preparation) { p.TTL = 40 * time.Minute })
 		}, []string{"write", "wait 2m55.586552115s"}, nil},
-		"one that has failed": {"it failed before the post was rescheduled, and is no longer sent", func(s *situation) {
+		"a failed target": {"the target failed before the post was rescheduled, and is no longer sent", func(s *situation) {
 			fail(s.entered(), v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: "no room"})
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", unhurried}, nil},
@@ -138,20 +138,20 @@ func TestDecideAhead(t *testing.T) {
 			s.Media = nil
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", unhurried + " for inputs"}, nil},
-		"a rate limit": {"it is woken when the platform accepts calls again", func(s *situation) {
+		"a rate limit": {"the post is woken when the platform accepts calls again", func(s *situation) {
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", "wait 1m0s for inputs"}, nil},
-		"a rate limit beyond the last look": {"it is woken for the check", func(s *situation) {
+		"a rate limit beyond the last look": {"the post is woken for the check", func(s *situation) {
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(16 * time.Minute) }
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", unhurried + " for inputs"}, nil},
-		"a rate limit until its time": {"it is woken at its time", func(s *situation) {
+		"a rate limit until its time": {"the post is woken at its time", func(s *situation) {
 			s.scheduled(time.Minute)
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", "wait 1m0s for inputs in turn"}, nil},
-		"credentials that cannot be read": {"they are read again soon", func(s *situation) {
+		"credentials that cannot be read": {"the credentials are read again soon", func(s *situation) {
 			s.CredentialsProblem = func(string) error { return errors.New("no such Secret") }
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", "wait 5s for inputs"}, nil},
@@ -166,7 +166,7 @@ func TestDecideAhead(t *testing.T) {
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { complete(p); kept("before")(p) })
 			s.Preparation = aheadOf(PreparationReady, keeps)
 		}, []string{"write", unhurried}, prepared(func(p *v1alpha1.Prepared) { complete(p); kept("now")(p) })},
-		"failed, and reported, with another secret than before": {"it is reported once, and recorded", func(s *situation) {
+		"failed, and reported, with another secret than before": {"the failure is reported once, and recorded", func(s *situation) {
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { failed(p); kept("before")(p) })
 			s.Preparation = failedAhead(platforms.ClassTransient, keeps)
 		}, []string{"write", "wait 5s"}, prepared(func(p *v1alpha1.Prepared) { failed(p); kept("now")(p) })},
@@ -178,7 +178,7 @@ func TestDecideAhead(t *testing.T) {
 			s.entered().Prepared = prepared(kept("before"))
 			s.Preparation = failedAhead(platforms.ClassTransient, nil)
 		}, []string{"report 0 ahead", "write", "wait 5s"}, prepared(func(p *v1alpha1.Prepared) { failed(p); kept("before")(p) })},
-		"a text in progress": {"it is not recorded", func(s *situation) {
+		"a text in progress": {"a text's preparation is not recorded", func(s *situation) {
 			s.Post.Spec.Category, s.Post.Spec.Image = v1alpha1.CategoryText, nil
 			s.scheduled(time.Second)
 			s.Preparation = aheadOf(PreparationRunning, nil)
@@ -186,7 +186,7 @@ func TestDecideAhead(t *testing.T) {
 		"done": {"a finished preparation is recorded", func(s *situation) {
 			s.Preparation = aheadOf(PreparationReady, nil)
 		}, []string{"write", unhurried}, prepared(complete)},
-		"done and recorded": {"it is not written again", func(s *situation) {
+		"done and recorded": {"the entry is not written again", func(s *situation) {
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { complete(p); earlier(p) })
 			s.Preparation = aheadOf(PreparationReady, nil)
 		}, []string{"write", unhurried}, prepared(func(p *v1alpha1.Prepared) { complete(p); earlier(p) })},
@@ -204,12 +204,12 @@ func TestDecideAhead(t *testing.T) {
 			s.entered().Prepared = prepared(failed)
 			s.Preparation = aheadOf(PreparationReady, nil)
 		}, []string{"write", "wait 1s in turn"}, nil},
-		"prepared for an earlier version of the post": {"it is useless now", func(s *situation) {
+		"prepared for an earlier version of the post": {"the preparation is useless now", func(s *situation) {
 			s.scheduled(3 * time.Hour)
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { p.ContentHash = "before" })
 			s.Preparation = aheadOf(PreparationMissing, nil)
 		}, []string{"write", early}, nil},
-		"prepared for the present version of the post": {"it remains valid", func(s *situation) {
+		"prepared for the present version of the post": {"the preparation remains valid", func(s *situation) {
 			s.scheduled(3 * time.Hour)
 			s.entered().Prepared = prepared(complete)
 			s.Preparation = aheadOf(PreparationMissing, nil)
@@ -222,7 +222,7 @@ func TestDecideAhead(t *testing.T) {
 		"failed": {"the failure is reported, and retried after ten seconds", func(s *situation) {
 			s.Preparation = failedAhead(platforms.ClassTransient, nil)
 		}, []string{"report 0 ahead", "write", "wait 5s"}, prepared(failed)},
-		"failed, and reported": {"it is reported once", func(s *situation) {
+		"failed, and reported": {"the failure is reported once", func(s *situation) {
 			s.entered().Prepared = prepared(func(p *v1alpha1.Prepared) { failed(p); earlier(p) })
 			s.Preparation = failedAhead(platforms.ClassTransient, nil)
 		}, []string{"write", "wait 5s"}, prepared(func(p *v1alpha1.Prepared) { failed(p); earlier(p) })},
@@ -239,19 +239,19 @@ func TestDecideAhead(t *testing.T) {
 			failed(p)
 			p.MadeAt = v1alpha1.NewTime(t0.Add(-4 * time.Minute))
 		})},
-		"the pause is over": {"it is retried", func(s *situation) {
+		"the pause is over": {"the preparation is retried", func(s *situation) {
 			s.Preparation = failedAhead(platforms.ClassTransient, func(p *Preparation) { p.EndedAt = t0.Add(-10 * time.Second) })
 		}, []string{"report 0 ahead", "prepare ahead [0]", "write", unhurried}, prepared(func(p *v1alpha1.Prepared) {
 			failed(p)
 			p.MadeAt = v1alpha1.NewTime(t0.Add(-10 * time.Second))
 		})},
-		"the platform named the time": {"it is not retried before", func(s *situation) {
+		"the platform named the time": {"the preparation is not retried before that time", func(s *situation) {
 			s.Preparation = failedAhead(platforms.ClassRateLimited, func(p *Preparation) { p.Err.RetryAt = t0.Add(time.Minute) })
 		}, []string{"report 0 ahead", "write", "wait 1m0s"}, prepared(failed)},
-		"rejected permanently": {"it is retried at the post's time", func(s *situation) {
+		"rejected permanently": {"the preparation is retried at the post's time", func(s *situation) {
 			s.Preparation = failedAhead(platforms.ClassPermanent, nil)
 		}, []string{"report 0 ahead", "write", unhurried}, prepared(failed)},
-		"rejected as a duplicate": {"it is retried at the post's time", func(s *situation) {
+		"rejected as a duplicate": {"the preparation is retried at the post's time", func(s *situation) {
 			s.Preparation = failedAhead(platforms.ClassDuplicate, nil)
 		}, []string{"report 0 ahead", "write", unhurried}, prepared(failed)},
 	} {

@@ -144,12 +144,12 @@ func TestDecideArmed(t *testing.T) {
 			s.Rollback.DetectedAt = s.Now
 			s.Earlier = Earlier{State: EarlierFetched}
 		}, []string{"lookup [0]"}},
-		"nor without records of posts": {func(s *situation) {
+		"a post without records is not armed": {func(s *situation) {
 			s.inGroup(time.Second, GroupClosed)
 			s.Now = t0.Add(time.Minute)
 			s.Rollback.DetectedAt, s.Earlier = s.Now, Earlier{State: EarlierDisabled}
 		}, []string{"lookup [0]"}},
-		"nor for a post that is being deleted": {func(s *situation) {
+		"a deleted post is not armed": {func(s *situation) {
 			s.inGroup(time.Second, GroupUnread)
 			s.Now = t0.Add(time.Minute)
 			s.Rollback.DetectedAt, s.NamespaceTerminating = s.Now, true
@@ -193,10 +193,10 @@ func TestArmedResult(t *testing.T) {
 	target := f.Target(0)
 	a := target.Attempt
 	if a.Outcome != v1alpha1.OutcomeNotSent || a.Group != testGroup || target.State != v1alpha1.TargetPending {
-		t.Errorf("attempt %+v of a target that is %s; want one that was not sent, of a pending target", a, target.State)
+		t.Errorf("attempt %+v of a target that is %s; want an unsent attempt of a pending target", a, target.State)
 	}
 	if target.Blocked != nil || target.NextTryAt != nil {
-		t.Errorf("it waits until %s for %+v; want a target that nothing blocks, since no call has failed", target.NextTryAt, target.Blocked)
+		t.Errorf("the target waits until %s for %+v; want no wait, since no call has failed", target.NextTryAt, target.Blocked)
 	}
 }
 
@@ -231,7 +231,7 @@ func TestArmedWithheld(t *testing.T) {
 		change func(s *situation)
 		want   string
 	}{
-		"nothing blocks it":                 {func(*situation) {}, ""},
+		"no block":                          {func(*situation) {}, ""},
 		"its team was suspended":            {func(s *situation) { s.Suspended = true }, v1alpha1.ReasonSuspended},
 		"its connection was disconnected":   {func(s *situation) { ready(s.conn, metav1.ConditionFalse, "Expired") }, v1alpha1.ReasonConnectionNotReady},
 		"its connection was deleted":        {func(s *situation) { s.Connections = nil }, v1alpha1.ReasonConnectionNotReady},

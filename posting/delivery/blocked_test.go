@@ -63,7 +63,7 @@ func TestDeadlines(t *testing.T) {
 			},
 		},
 		"without a permission": {
-			"this is not a restriction of the account", func(c *v1alpha1.Connection) {
+			"the condition does not restrict the account", func(c *v1alpha1.Connection) {
 				limited(c, time.Hour, "a permission is missing")
 				refused(c, v1alpha1.ReasonRefused, "a permission is missing")
 			},

@@ -97,9 +97,9 @@ func TestContent(t *testing.T) {
 		{"a language", "it belongs to the target's text", video(func(s *v1alpha1.PostSpec) { s.Targets[0].Language = "pt-BR" }), platforms.Content{
 			Category: v1alpha1.CategoryVideo, Text: "hello", Language: "pt-BR", Media: []platforms.File{file},
 		}},
-		{"the first card", "it is not a reply", cardsOf(0), platforms.Content{Category: v1alpha1.CategoryTree, Text: "one"}},
-		{"the second card", "it replies to the first, and has its own file", cardsOf(1), platforms.Content{Category: v1alpha1.CategoryTree, Text: "two", InReplyTo: "id1", Media: []platforms.File{file}}},
-		{"the third card", "it hangs from the second", cardsOf(2), platforms.Content{Category: v1alpha1.CategoryTree, Text: "three", InReplyTo: "id2"}},
+		{"the first card", "the first card is not a reply", cardsOf(0), platforms.Content{Category: v1alpha1.CategoryTree, Text: "one"}},
+		{"the second card", "the card replies to the first, and has its own file", cardsOf(1), platforms.Content{Category: v1alpha1.CategoryTree, Text: "two", InReplyTo: "id1", Media: []platforms.File{file}}},
+		{"the third card", "the card replies to the second", cardsOf(2), platforms.Content{Category: v1alpha1.CategoryTree, Text: "three", InReplyTo: "id2"}},
 		{"after the last card", "all cards are published, and only the post's caption remains", cardsOf(3), platforms.Content{Category: v1alpha1.CategoryTree, Text: "hello"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,9 +141,9 @@ func TestFileProblem(t *testing.T) {
 		media *v1alpha1.Media
 		want  string
 	}{
-		{"it is there", picture(), ""},
-		{"it may be created yet", nil, `media file "m" does not exist; the post proceeds when it does`},
-		{"it may be uploaded yet", pending, `media file "m" cannot be sent (phase pending)`},
+		{"the file is uploaded", picture(), ""},
+		{"the file may still be created", nil, `media file "m" does not exist; the post proceeds when it does`},
+		{"the file may still be uploaded", pending, `media file "m" cannot be sent (phase pending)`},
 	} {
 		if got := FileProblem(video(nil), 0, map[string]*v1alpha1.Media{"m": tt.media}); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.why, got, tt.want)
@@ -298,11 +298,11 @@ func TestKey(t *testing.T) {
 		change       func(*v1alpha1.Post)
 		same         bool
 	}{
-		{"another attempt", "it publishes the same content", func(p *v1alpha1.Post) {
+		{"another attempt", "another attempt publishes the same content", func(p *v1alpha1.Post) {
 			p.Status.Targets = []v1alpha1.TargetStatus{{Attempt: &v1alpha1.Attempt{Number: 7}}}
 		}, true},
 		{"a new name", "the object is the same", func(p *v1alpha1.Post) { p.Name = "renamed" }, true},
-		{"another post", "even with the same text, it is another publication", func(p *v1alpha1.Post) { p.UID = "other" }, false},
+		{"another post", "another post is another publication, even with the same text", func(p *v1alpha1.Post) { p.UID = "other" }, false},
 		{"the next card", "each card is a post on the platform", func(p *v1alpha1.Post) {
 			p.Status.Targets = []v1alpha1.TargetStatus{{Cards: make([]v1alpha1.CardStatus, 1)}}
 		}, false},

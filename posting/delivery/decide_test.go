@@ -179,7 +179,7 @@ func TestDecide(t *testing.T) {
 		change func(s *situation)
 		want   []string
 	}{
-		"an immediate post": {"it is published immediately; its deadline is an hour after its creation", nil, []string{"claim [0]", "wait 59m50.001s"}},
+		"an immediate post": {"the post is published immediately; its deadline is an hour after its creation", nil, []string{"claim [0]", "wait 59m50.001s"}},
 		"results that were not recorded": {"facts come first, before any decision about the post", func(s *situation) {
 			s.claimed(time.Second)
 			s.Results = []Result{{Attempt: "a1"}}
@@ -213,13 +213,13 @@ func TestDecide(t *testing.T) {
 			s.deleted()
 			s.NamespaceTerminating = true
 		}, []string{"release"}},
-		"immediate, in a namespace without a team": {"it is not sent there, and fails if no team owns the namespace in time", func(s *situation) { s.Unowned = true }, []string{
+		"immediate, in a namespace without a team": {"the post is not sent there, and fails if no team owns the namespace in time", func(s *situation) { s.Unowned = true }, []string{
 			"write and warn of NoTeam", "wait 59m50.001s for inputs",
 		}},
-		"scheduled, in a namespace without a team": {"it stays scheduled", func(s *situation) { s.Unowned = true; s.scheduled(time.Minute) }, []string{
+		"scheduled, in a namespace without a team": {"the post stays scheduled", func(s *situation) { s.Unowned = true; s.scheduled(time.Minute) }, []string{
 			"write and warn of NoTeam", "wait 1m0s for inputs in turn",
 		}},
-		"a draft in a namespace without a team": {"it stays a draft", func(s *situation) { s.Unowned = true; s.Post.Spec.Draft = true }, []string{
+		"a draft in a namespace without a team": {"the post stays a draft", func(s *situation) { s.Unowned = true; s.Post.Spec.Draft = true }, []string{
 			"write and warn of NoTeam", "wait for inputs",
 		}},
 		"between two tries, in a namespace that lost its team": {"a team is required", func(s *situation) {
@@ -235,8 +235,8 @@ func TestDecide(t *testing.T) {
 			s.claimed(time.Minute)
 			s.deleted()
 		}, []string{"lookup [0]"}},
-		"finished":                 {"there is no further action", func(s *situation) { s.entered(); s.Post.Status.Finished = true }, nil},
-		"cancelled before a claim": {"it is not published", func(s *situation) { s.scheduled(time.Hour); s.Post.Spec.Cancelled = true }, []string{"write Cancelled"}},
+		"finished":                 {"a finished post needs no action", func(s *situation) { s.entered(); s.Post.Status.Finished = true }, nil},
+		"cancelled before a claim": {"the post is not published", func(s *situation) { s.scheduled(time.Hour); s.Post.Spec.Cancelled = true }, []string{"write Cancelled"}},
 		"cancelled after a claim": {"the claimed target is delivered", func(s *situation) {
 			s.Post.Spec.Cancelled = true
 			s.claimed(time.Second)
@@ -256,24 +256,24 @@ func TestDecide(t *testing.T) {
 		}, []string{"wait 59m59s for inputs"}},
 		"scheduled, while the archive is unavailable": {"the archive is read again soon, before the post is due", func(s *situation) {
 			s.scheduled(time.Minute)
-			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
+			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is unavailable"}
 		}, []string{"write and warn of RecordUnavailable", "wait 15.463221267s for inputs"}},
 		"cancelled after a claim of one of two": {"the other is not sent, which is stored immediately", func(s *situation) {
 			s.cancelled()
 			s.claimed(time.Second)
 			s.twoTargets()
 		}, []string{"write", "wait 16.001s"}},
-		"a draft": {"it waits for its promotion", func(s *situation) { s.Post.Spec.Draft = true }, []string{"write", "wait"}},
+		"a draft": {"the draft waits for its promotion", func(s *situation) { s.Post.Spec.Draft = true }, []string{"write", "wait"}},
 		"a draft that was accepted": {"the acceptance is reported once", func(s *situation) {
 			s.Post.Spec.Draft = true
 			s.accepted()
 		}, []string{"write", "wait"}},
-		"scheduled for later":      {"it is checked again some minutes before", func(s *situation) { s.scheduled(time.Hour) }, []string{"write", "wait 55m13.896638028s"}},
-		"scheduled for next year":  {"it needs no resources until then", func(s *situation) { s.scheduled(365 * 24 * time.Hour) }, []string{"write", "wait 8759h55m13.896638028s"}},
-		"woken for the last check": {"it then sleeps until its time", func(s *situation) { s.scheduled(286103 * time.Millisecond); s.accepted() }, []string{"write", "wait 4m46.103s in turn"}},
+		"scheduled for later":      {"the post is checked again some minutes before its time", func(s *situation) { s.scheduled(time.Hour) }, []string{"write", "wait 55m13.896638028s"}},
+		"scheduled for next year":  {"the post needs no resources until then", func(s *situation) { s.scheduled(365 * 24 * time.Hour) }, []string{"write", "wait 8759h55m13.896638028s"}},
+		"woken for the last check": {"the post then sleeps until its time", func(s *situation) { s.scheduled(286103 * time.Millisecond); s.accepted() }, []string{"write", "wait 4m46.103s in turn"}},
 		"woken too early for that": {"the clock was set back, so the timer ended early", func(s *situation) { s.scheduled(286104 * time.Millisecond); s.accepted() }, []string{"write", "wait 638.028µs"}},
 		"woken too early":          {"the clock was set back, so the timer ended early", func(s *situation) { s.scheduled(time.Millisecond); s.accepted() }, []string{"write", "wait 1ms in turn"}},
-		"scheduled for soon":       {"it wakes exactly at its time", func(s *situation) { s.scheduled(time.Minute) }, []string{"write", "wait 1m0s in turn"}},
+		"scheduled for soon":       {"the post wakes exactly at its time", func(s *situation) { s.scheduled(time.Minute) }, []string{"write", "wait 1m0s in turn"}},
 		"due now":                  {"the deadline counts from its time", func(s *situation) { s.scheduled(0) }, []string{"claim [0]", "wait 1h0m0.001s"}},
 		"its time passed long ago": {"an old post does not surprise anyone", func(s *situation) {
 			s.scheduled(-time.Hour - time.Second)
@@ -281,16 +281,16 @@ func TestDecide(t *testing.T) {
 		"restored from a backup": {"whether the original was published is unknown", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.BornAnnotation: t0.Add(-time.Hour).Format(time.RFC3339Nano)}
 		}, []string{"write"}},
-		"a broken rule": {"the owner has to mend the spec", func(s *situation) {
+		"a broken rule": {"the owner has to correct the spec", func(s *situation) {
 			s.Invalid = func() field.ErrorList {
 				return field.ErrorList{field.Invalid(field.NewPath("spec"), "", "bad")}
 			}
 		}, []string{"write and warn of Invalid", "wait 59m50.001s for inputs"}},
-		"a broken rule, due in a while": {"it stays scheduled", func(s *situation) {
+		"a broken rule, due in a while": {"the post stays scheduled", func(s *situation) {
 			s.scheduled(time.Minute)
 			s.Invalid = func() field.ErrorList { return notFound }
 		}, []string{"write and warn of ConnectionNotFound", "wait 1m0s for inputs in turn"}},
-		"a missing connection": {"it may be created within the starting deadline", func(s *situation) {
+		"a missing connection": {"the connection may be created within the starting deadline", func(s *situation) {
 			s.Invalid = func() field.ErrorList { return notFound }
 		}, []string{"write and warn of ConnectionNotFound", "wait 59m50.001s for inputs"}},
 		"a connection that was never created": {"the deadline has passed", func(s *situation) {
@@ -303,10 +303,10 @@ func TestDecide(t *testing.T) {
 		"a file and a connection are missing": {"the connection is the graver", func(s *situation) {
 			s.Invalid = func() field.ErrorList { return append(slices.Clone(noFile), notFound...) }
 		}, []string{"write and warn of ConnectionNotFound", "wait 59m50.001s for inputs"}},
-		"a missing file": {"it may be created within the starting deadline", func(s *situation) {
+		"a missing file": {"the file may be created within the starting deadline", func(s *situation) {
 			s.Invalid = func() field.ErrorList { return noFile }
 		}, []string{"write and warn of MediaNotFound", "wait 59m50.001s for inputs"}},
-		"a file that is not uploaded": {"it may be uploaded within the starting deadline", func(s *situation) {
+		"a file that is not uploaded": {"the file may be uploaded within the starting deadline", func(s *situation) {
 			s.Media = map[string]*v1alpha1.Media{"m": {}}
 			s.Invalid = func() field.ErrorList { return noFile }
 		}, []string{"write and warn of MediaNotReady", "wait 59m50.001s for inputs"}},
@@ -338,7 +338,7 @@ func TestDecide(t *testing.T) {
 			s.claimed(time.Minute)
 			s.twoTargets()
 		}, []string{"lookup [0]"}},
-		"a pause between two tries": {"it is not over", func(s *situation) {
+		"a pause between two tries": {"the pause is not over", func(s *situation) {
 			t := s.claimed(time.Minute)
 			t.Attempt.Outcome, t.NextTryAt = v1alpha1.OutcomeNotSent, v1alpha1.NewTimePtr(t0.Add(time.Second))
 		}, []string{"wait 1s"}},
@@ -351,7 +351,7 @@ func TestDecide(t *testing.T) {
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"a connection that is not ready": {
-			"a change of it wakes the post", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonTokenExpired) },
+			"a change of the connection wakes the post", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonTokenExpired) },
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"a platform that did not answer a check": {
@@ -361,7 +361,7 @@ func TestDecide(t *testing.T) {
 			},
 			[]string{"claim [0]", "wait 59m50.001s"},
 		},
-		"a platform that never told whose account it is": {
+		"a platform that never reported the token's account": {
 			"the post could be published to any account", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlatformUnavailable) },
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
@@ -377,18 +377,18 @@ func TestDecide(t *testing.T) {
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"a connection beyond the plan": {
-			"it fails, for no wait would change that", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit) },
+			"the target fails, since waiting would not change that", func(s *situation) { ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit) },
 			[]string{"write", "wait"},
 		},
 		"a platform that this process does not have": {
-			"another version may have it", func(s *situation) { s.Platforms = platforms.Registry{} },
+			"another version may support the platform", func(s *situation) { s.Platforms = platforms.Registry{} },
 			[]string{"write", "wait 59m50.001s for inputs"},
 		},
 		"a category that is not delivered": {
 			"incomplete content is not published", func(s *situation) { s.Post.Spec.Category = v1alpha1.CategoryVideo },
 			[]string{"write", "wait"},
 		},
-		"a rate limit": {"it is woken when the platform accepts calls again", func(s *situation) {
+		"a rate limit": {"the post is woken when the platform accepts calls again", func(s *situation) {
 			s.BlockedUntil = func(*v1alpha1.Connection) time.Time { return t0.Add(time.Minute) }
 		}, []string{"write", "wait 1m0.185288507s for inputs"}},
 		"a rate limit that is noted": {"a waiting post needs one write", func(s *situation) {
@@ -407,7 +407,7 @@ func TestDecide(t *testing.T) {
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: "as it is"})
 			s.entered()
 		}, []string{"wait 59m50.001s for inputs"}},
-		"credentials that cannot be read": {"they are read again soon, or when the connection changes", func(s *situation) {
+		"credentials that cannot be read": {"the credentials are read again soon, or when the connection changes", func(s *situation) {
 			s.CredentialsProblem = func(string) error { return errors.New("no such Secret") }
 		}, []string{"write", "wait 5s for inputs"}},
 		"not prepared yet": {"a slot is requested, and the post is decided again", func(s *situation) {
@@ -423,7 +423,7 @@ func TestDecide(t *testing.T) {
 				return []Preparation{{State: PreparationRunning, BegunAt: t0.Add(-time.Second)}, {State: PreparationReady}}[i]
 			}
 		}, []string{"wait 2s"}},
-		"a preparation that takes long": {"the others are published without it", func(s *situation) {
+		"a slow preparation": {"the others are published without it", func(s *situation) {
 			s.twoTargets()
 			s.Preparation = func(i int) Preparation {
 				return []Preparation{{State: PreparationRunning, BegunAt: t0.Add(-3 * time.Second)}, {State: PreparationReady}}[i]
@@ -440,7 +440,7 @@ func TestDecide(t *testing.T) {
 		"a preparation that failed": {"the failure is reported, and the preparation retried", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
 		}, []string{"report 0", "write", "wait 10s for inputs"}},
-		"a connection that was deleted": {"it may be recreated", func(s *situation) {
+		"a connection that was deleted": {"the connection may be recreated", func(s *situation) {
 			s.Connections = nil
 		}, []string{"write", "wait 59m50.001s for inputs"}},
 		"one gives up, one waits": {"its failure is stored immediately", func(s *situation) {
@@ -472,14 +472,14 @@ func TestDecide(t *testing.T) {
 			s.entered().Cards = []v1alpha1.CardStatus{{ExternalID: "7"}}
 			ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonPlanLimit)
 		}, []string{"write", "wait 59m50.001s for inputs"}},
-		"a pause because of the connection": {"a change of it wakes the post", func(s *situation) {
+		"a pause because of the connection": {"a change of the connection wakes the post", func(s *situation) {
 			s.turnedAway()
 		}, []string{"wait 1m0s for inputs"}},
 		"a pause because of a busy platform": {"a change of the connection does not end the pause", func(s *situation) {
 			s.turnedAway().Blocked.Reason = v1alpha1.ReasonPlatformBusy
 			s.conn.Status.LastHandledProbe = "a1"
 		}, []string{"wait 1m0s"}},
-		"the connection was checked since, and is good": {"it does not wait any longer", func(s *situation) {
+		"the connection was checked since, and is good": {"the target does not wait any longer", func(s *situation) {
 			s.turnedAway()
 			s.conn.Status.LastHandledProbe = "a1"
 		}, []string{"claim [0]", "wait 1m0s"}},
@@ -487,7 +487,7 @@ func TestDecide(t *testing.T) {
 			s.turnedAway()
 			s.conn.Status.LastHandledProbe = "a0"
 		}, []string{"wait 1m0s for inputs"}},
-		"the connection was checked since, and is not good": {"it waits on", func(s *situation) {
+		"the connection was checked since, and is not good": {"the target still waits", func(s *situation) {
 			s.turnedAway()
 			s.conn.Status.LastHandledProbe = "a1"
 			ready(s.conn, metav1.ConditionFalse, v1alpha1.ReasonTokenExpired)
@@ -495,7 +495,7 @@ func TestDecide(t *testing.T) {
 		"a pause because of the connection before any call": {"no check is requested", func(s *situation) {
 			s.turnedAway().Attempt = nil
 		}, []string{"wait 1m0s for inputs"}},
-		"a pause because of a connection that was deleted": {"it may be recreated", func(s *situation) {
+		"a pause because of a connection that was deleted": {"the connection may be recreated", func(s *situation) {
 			s.turnedAway()
 			s.Connections = nil
 		}, []string{"wait 1m0s for inputs"}},
@@ -518,7 +518,7 @@ func TestDecide(t *testing.T) {
 			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy}, v1alpha1.NewTimePtr(t0.Add(time.Hour))
 			s.Preparation = preparing(Preparation{State: PreparationRunning, BegunAt: t0.Add(-time.Minute)})
 		}, []string{"wait 1h0m0.001s"}},
-		"one that failed before its time": {"it is due, so the pause does not apply", func(s *situation) {
+		"a target that failed before its time": {"the post is due, so the pause does not apply", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Ahead: true, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
 		}, []string{"prepare [0]"}},
 	} {
@@ -579,7 +579,7 @@ func TestRefuse(t *testing.T) {
 			[]string{"Invalid", "ConnectionNotFound"},
 		},
 		"of a draft":      {"a draft stays a draft", func(s *situation) { s.Post.Spec.Draft = true }, missing, v1alpha1.PhaseDraft, []string{"ConnectionNotFound", "ConnectionNotFound"}},
-		"before its time": {"it is not due", func(s *situation) { s.scheduled(time.Hour) }, missing, v1alpha1.PhaseScheduled, []string{"ConnectionNotFound", "ConnectionNotFound"}},
+		"before its time": {"the post is not due", func(s *situation) { s.scheduled(time.Hour) }, missing, v1alpha1.PhaseScheduled, []string{"ConnectionNotFound", "ConnectionNotFound"}},
 		"too late":        {"failed is final", func(s *situation) { s.scheduled(-2 * time.Hour) }, missing, v1alpha1.PhaseFailed, []string{"MissedSchedule", "MissedSchedule"}},
 	} {
 		t.Run(name, func(t *testing.T) {

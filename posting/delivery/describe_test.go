@@ -72,7 +72,7 @@ func TestDescribeTarget(t *testing.T) {
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "",
 		},
 		{
-			"in doubt", "it is being looked up", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(""), NextTryAt: later, Blocked: busy(v1alpha1.ReasonSettling)}),
+			"in doubt", "the call is being looked up", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(""), NextTryAt: later, Blocked: busy(v1alpha1.ReasonSettling)}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonSettling, "X is busy; asking the platform whether it published",
 		},
 		{
@@ -84,7 +84,7 @@ func TestDescribeTarget(t *testing.T) {
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "the platform has taken the post and works on it",
 		},
 		{
-			"rejected temporarily", "it will be retried", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomeRefused), NextTryAt: later, Blocked: busy(v1alpha1.ReasonPlatformBusy)}),
+			"rejected temporarily", "the call will be retried", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomeRefused), NextTryAt: later, Blocked: busy(v1alpha1.ReasonPlatformBusy)}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, "X is busy; Herald tries again",
 		},
 		{
@@ -96,7 +96,7 @@ func TestDescribeTarget(t *testing.T) {
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonPlatformBusy, "X is busy; Herald checks whether the platform published the post anyway, and tries again if not",
 		},
 		{
-			"not countable", "there will be another try, at a time that is not recorded", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy(v1alpha1.ReasonUsageUnavailable)}),
+			"not countable", "the target is retried, at a time that is not recorded", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Blocked: busy(v1alpha1.ReasonUsageUnavailable)}),
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonUsageUnavailable, "X is busy; Herald tries again",
 		},
 		{
@@ -114,7 +114,7 @@ func TestDescribeTarget(t *testing.T) {
 			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "1 of 3 cards are published",
 		},
 		{
-			"posted", "there is no message", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "7", Attempt: attempted(v1alpha1.OutcomePosted)}),
+			"posted", "a posted target needs no message", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPosted, ExternalID: "7", Attempt: attempted(v1alpha1.OutcomePosted)}),
 			v1alpha1.PhasePosted, v1alpha1.ReasonPosted, "",
 		},
 		{
@@ -212,15 +212,15 @@ func TestDescribePost(t *testing.T) {
 		), v1alpha1.PhaseProcessing, false, "Ready=False Reconciling=True", "PlatformBusy", "target 0: X is busy"},
 		{"failed after it was accepted", "the targets contain the reasons", accepted, v1alpha1.PhaseFailed, true, "Accepted=True Ready=False Stalled=True", "Refused", "target 0 (x): X is busy"},
 		{"failed without a reason", "an earlier version recorded no reason", post(v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}), v1alpha1.PhaseFailed, true, "Ready=False Stalled=True", "TargetsFailed", "target 0 (x): "},
-		{"answered", "there is no open question", answered, v1alpha1.PhasePosted, true, "Ready=True", "Posted", "published to 1 target"},
+		{"answered", "the question is answered", answered, v1alpha1.PhasePosted, true, "Ready=True", "Posted", "published to 1 target"},
 		{"posted", "all targets are published", post(posted, posted), v1alpha1.PhasePosted, true, "Ready=True", "Posted", "published to 2 targets"},
 		{"failed in part", "the message names the failed target", post(posted, failed), v1alpha1.PhaseFailed, true, "Ready=False Stalled=True", "Refused", "target 1 (x): X is busy"},
 		{"undecided", "a user may answer", post(posted, open), v1alpha1.PhaseFailed, false, "OutcomeUnknown=True Ready=False Stalled=True", "OutcomeUnknown", ""},
 		{"failed differently", "each target contains its reason", post(failed, open), v1alpha1.PhaseFailed, false, "OutcomeUnknown=True Ready=False Stalled=True", "TargetsFailed", ""},
 		{"refused", "a user has to correct it", refused(v1alpha1.ReasonInvalid), v1alpha1.PhaseProcessing, false, "Accepted=False Ready=False Stalled=True", "Invalid", "why"},
-		{"waits for a file", "it continues automatically", refused(v1alpha1.ReasonMediaNotReady), v1alpha1.PhaseProcessing, false, "Accepted=False Ready=False Reconciling=True", "MediaNotReady", "why"},
+		{"waits for a file", "the post continues automatically", refused(v1alpha1.ReasonMediaNotReady), v1alpha1.PhaseProcessing, false, "Accepted=False Ready=False Reconciling=True", "MediaNotReady", "why"},
 		{"draft", "a draft needs no action", draft, v1alpha1.PhaseDraft, false, "Ready=True", "Draft", ""},
-		{"cancelled", "it was not published", cancelled, v1alpha1.PhaseCancelled, true, "Ready=True", "Cancelled", "cancelled; nothing was published"},
+		{"cancelled", "the post was not published", cancelled, v1alpha1.PhaseCancelled, true, "Ready=True", "Cancelled", "cancelled; nothing was published"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			Describe(tt.post, t0)
@@ -261,7 +261,7 @@ func TestDescribeFinished(t *testing.T) {
 		{"no longer", "an answer has reopened it", v1alpha1.PostStatus{
 			Targets: []v1alpha1.TargetStatus{{State: v1alpha1.TargetPending}}, Finished: true, FinishedAt: v1alpha1.NewTimePtr(t0), FinishedOn: t0.Format(time.DateOnly),
 		}, late, "", ""},
-		{"before", "it was finished once", v1alpha1.PostStatus{
+		{"before", "the post was finished once", v1alpha1.PostStatus{
 			Targets: []v1alpha1.TargetStatus{posted}, Finished: true, FinishedAt: v1alpha1.NewTimePtr(t0), FinishedOn: t0.Format(time.DateOnly),
 		}, late, v1alpha1.NewTime(t0).String(), t0.Format(time.DateOnly)},
 		{"finished by a version that recorded no time", "lists need the day", v1alpha1.PostStatus{
@@ -295,10 +295,10 @@ func TestDescribeCancelled(t *testing.T) {
 		phase   v1alpha1.PostPhase
 		latched bool
 	}{
-		"nothing was sent":         {"the cancellation is recorded", []v1alpha1.TargetStatus{refused, waits}, func(*v1alpha1.PostSpec) {}, v1alpha1.PhaseCancelled, true},
-		"another spec afterwards":  {"it stays cancelled", []v1alpha1.TargetStatus{refused, waits}, func(s *v1alpha1.PostSpec) { s.Cancelled = false }, v1alpha1.PhaseCancelled, true},
+		"no target was sent":       {"the cancellation is recorded", []v1alpha1.TargetStatus{refused, waits}, func(*v1alpha1.PostSpec) {}, v1alpha1.PhaseCancelled, true},
+		"another spec afterwards":  {"the post stays cancelled", []v1alpha1.TargetStatus{refused, waits}, func(s *v1alpha1.PostSpec) { s.Cancelled = false }, v1alpha1.PhaseCancelled, true},
 		"fewer targets afterwards": {"the remaining target has failed, which does not describe the post", []v1alpha1.TargetStatus{refused, waits}, func(s *v1alpha1.PostSpec) { s.Cancelled, s.Targets = false, s.Targets[:1] }, v1alpha1.PhaseCancelled, true},
-		"more targets afterwards":  {"none of them is sent", []v1alpha1.TargetStatus{refused, waits}, func(s *v1alpha1.PostSpec) { s.Cancelled, s.Targets = false, append(s.Targets, s.Targets[0]) }, v1alpha1.PhaseCancelled, true},
+		"more targets afterwards":  {"no added target is sent", []v1alpha1.TargetStatus{refused, waits}, func(s *v1alpha1.PostSpec) { s.Cancelled, s.Targets = false, append(s.Targets, s.Targets[0]) }, v1alpha1.PhaseCancelled, true},
 		"a user is asked":          {"the question remains", []v1alpha1.TargetStatus{asked, waits}, func(*v1alpha1.PostSpec) {}, v1alpha1.PhaseCancelled, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -341,7 +341,7 @@ func TestDescribePosted(t *testing.T) {
 		{"a tree in progress", "its first cards are not a posted target", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, ExternalURL: "https://x/1"}), "0/1", ""},
 		{"some posted", "each address is listed", post(at("https://x/1"), v1alpha1.TargetStatus{State: v1alpha1.TargetPending}, at("https://x/2")), "2/3", "https://x/1 https://x/2"},
 		{"no address", "a posted target counts without one", post(at(""), at("https://x/2")), "2/2", "https://x/2"},
-		{"the longest list", "it has the maximum length of 1024 bytes with its space", post(at(fits)), "1/1", fits},
+		{"the longest list", "the message has the maximum length of 1024 bytes with its space", post(at(fits)), "1/1", fits},
 		{"too long", "an address that does not fit is omitted", post(at(tooLong), at("https://x/2")), "2/2", "https://x/2"},
 	} {
 		Describe(tt.post, t0)
@@ -363,8 +363,8 @@ func TestDescribePrepared(t *testing.T) {
 		due       bool
 		want      string
 	}{
-		{"nothing", "there is no preparation", []*v1alpha1.Prepared{nil}, false, ""},
-		{"an old Secret", "there is no preparation of the present content", []*v1alpha1.Prepared{forgotten}, false, ""},
+		{"nothing", "the target has no preparation", []*v1alpha1.Prepared{nil}, false, ""},
+		{"an old Secret", "the preparation belongs to earlier content", []*v1alpha1.Prepared{forgotten}, false, ""},
 		{"done", "only the calls remain", []*v1alpha1.Prepared{done, nil, done}, false, "True Prepared: what precedes the visible calls is done"},
 		{"in progress", "the message names the target", []*v1alpha1.Prepared{done, begun}, false, "False Preparing: under way: target 1 (x)"},
 		{"an old Secret, and one in progress", "the others count", []*v1alpha1.Prepared{forgotten, begun}, false, "False Preparing: under way: target 1 (x)"},
@@ -426,7 +426,7 @@ func TestQuestions(t *testing.T) {
 		{"an unknown account", "an earlier version did not record it", post(entry(func(t *v1alpha1.TargetStatus) { t.Attempt.AccountID = "" })), head + commands("target 0 (x, sent after 2026-12-01T09:00:00.000Z)")},
 		{"a copy from a backup", "when it was sent is lost", post(entry(func(t *v1alpha1.TargetStatus) { t.Attempt = nil })), head + commands("target 0 (x)")},
 		{"a card", "the card that is looked up", tree(card), head + commands("target 0 (x account 42, card 2 of 3, sent after 2026-12-01T09:00:00.000Z)")},
-		{"a tree of one card", "there is no other card", lone, head + commands("target 0 (x account 42, sent after 2026-12-01T09:00:00.000Z)")},
+		{"a tree of one card", "the tree has no other card", lone, head + commands("target 0 (x account 42, sent after 2026-12-01T09:00:00.000Z)")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			Describe(tt.post, t0)
@@ -489,7 +489,7 @@ func TestDescribeEarlierVersion(t *testing.T) {
 				t.Errorf("its message is missing: %s: %q, before %s: %q", got.Reason, got.Message, tt.target.Reason, tt.target.Message)
 			}
 			if posting.Of(p).Settled(0) != (tt.want != v1alpha1.TargetPending) {
-				t.Error("it must not be published again")
+				t.Error("the post must not be published again")
 			}
 		})
 	}

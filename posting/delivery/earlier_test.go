@@ -74,7 +74,7 @@ func isAskedAbout(t *testing.T, p *v1alpha1.Post) {
 
 func TestEarlier(t *testing.T) {
 	answered := func(r *record.Record) Earlier { return Earlier{State: EarlierFetched, Record: r} }
-	away := Earlier{State: EarlierUnavailable, Problem: "it is away"}
+	away := Earlier{State: EarlierUnavailable, Problem: "it is unavailable"}
 	for name, tt := range map[string]struct {
 		why    string
 		change func(*situation)
@@ -82,17 +82,17 @@ func TestEarlier(t *testing.T) {
 		check  func(*testing.T, *v1alpha1.Post)
 	}{
 		"not read yet": {"no target is sent before", func(s *situation) { s.Earlier = Earlier{} }, []string{"find earlier"}, nil},
-		"without an archive": {"there is no archive to read", func(s *situation) { s.Earlier = Earlier{State: EarlierDisabled} }, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+		"without an archive": {"the installation has no archive to read", func(s *situation) { s.Earlier = Earlier{State: EarlierDisabled} }, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Earlier != nil {
-				t.Error("it counts as looked up, so a later archive would not be read")
+				t.Error("the post counts as looked up, so a later archive would not be read")
 			}
 		}},
-		"no earlier record": {"it is a new post", func(s *situation) { s.Earlier = answered(nil) }, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+		"no earlier record": {"the post is new", func(s *situation) { s.Earlier = answered(nil) }, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Earlier == nil || p.Status.Earlier.Object != "uid" {
 				t.Errorf("%+v: the claim must record the lookup", p.Status.Earlier)
 			}
 		}},
-		"it is published": {"it is never sent again", func(s *situation) { s.Earlier = answered(earlierRecord()) }, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
+		"published": {"the post is never sent again", func(s *situation) { s.Earlier = answered(earlierRecord()) }, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Targets[0].State != v1alpha1.TargetPosted || p.Status.Targets[0].ExternalID != "7" {
 				t.Errorf("%+v", p.Status.Targets[0])
 			}
@@ -106,14 +106,14 @@ func TestEarlier(t *testing.T) {
 				t.Errorf("%+v", p.Status.Targets)
 			}
 		}},
-		"it may be published": {"a user must answer", func(s *situation) {
+		"possibly published": {"a user must answer", func(s *situation) {
 			s.Earlier = answered(earlierRecord(undecidedThen))
 		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
 			if posting.StateOf(&p.Status.Targets[0]) != v1alpha1.TargetUndecided {
 				t.Errorf("%+v", p.Status.Targets[0])
 			}
 		}},
-		"it was rejected": {"it is sent", func(s *situation) {
+		"rejected": {"the post is sent", func(s *situation) {
 			s.Earlier = answered(earlierRecord(refusedThen, func(t *v1alpha1.TargetStatus) { t.Attempt.SearchFrom = v1alpha1.NewTimePtr(t0.Add(-time.Hour)) }))
 		}, []string{"claim [0]", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			must.Succeed(t, RecordClaims(p, []TargetClaim{{Claim: attempt.Claim{ID: "new"}}}, t0))
@@ -129,7 +129,7 @@ func TestEarlier(t *testing.T) {
 				t.Error("a later pass would not know the request")
 			}
 		}},
-		"a request for an older record": {"that request was processed, or never applied", func(s *situation) {
+		"a request for an older record": {"the request was processed, or never applied", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "oldest"}
 			s.Earlier = answered(earlierRecord())
 		}, []string{"write and warn of AlreadyPublished"}, func(t *testing.T, p *v1alpha1.Post) {
@@ -139,11 +139,11 @@ func TestEarlier(t *testing.T) {
 				t.Errorf("%+v does not contain the state and the remedy", adopted)
 			}
 		}},
-		"a copy that a user requests again": {"the user knows of the first one", func(s *situation) {
+		"a copy that a user requests again": {"the user knows the first publication", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "earlier", v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Earlier = answered(earlierRecord())
 		}, []string{"claim [0]", "wait"}, nil},
-		"a copy without a record": {"it may have been sent", func(s *situation) {
+		"a copy without a record": {"the post may have been sent", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Earlier = answered(nil)
 		}, []string{"write"}, nil},
@@ -163,16 +163,16 @@ func TestEarlier(t *testing.T) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier", v1alpha1.PublishAgainAnnotation: "earlier"}
 			s.Earlier = answered(withdrawnThen("earlier"))
 		}, []string{"claim [0]", "wait"}, nil},
-		"a copy, without an archive": {"it may have been sent", func(s *situation) {
+		"a copy, without an archive": {"the post may have been sent", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Earlier = Earlier{State: EarlierDisabled}
 		}, []string{"write"}, nil},
-		"the archive is unavailable": {"it waits, and reports the reason", func(s *situation) { s.Earlier = away }, []string{"write and warn of RecordUnavailable", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
+		"the archive is unavailable": {"the post waits, and reports the reason", func(s *situation) { s.Earlier = away }, []string{"write and warn of RecordUnavailable", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Targets[0].Blocked == nil || p.Status.Earlier != nil {
 				t.Errorf("%+v, %+v", p.Status.Targets[0], p.Status.Earlier)
 			}
 		}},
-		"the archive is away past the deadline": {"it fails, and is not sent", func(s *situation) {
+		"the archive is unavailable past the deadline": {"the post fails, and is not sent", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
 			s.Earlier = away
@@ -181,7 +181,7 @@ func TestEarlier(t *testing.T) {
 				t.Errorf("%+v", p.Status.Targets[0])
 			}
 		}},
-		"the archive is away, and the object was created after the deadline": {"a restored cluster finds its bucket a moment later", func(s *situation) {
+		"the archive is unavailable, and the object was created after the deadline": {"a restored cluster finds its bucket a moment later", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			s.Earlier = away
 		}, []string{"write and warn of RecordUnavailable", "wait"}, nil},
@@ -203,7 +203,7 @@ func TestEarlier(t *testing.T) {
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 		}, []string{"write and warn of NoTeam", "wait"}, nil},
-		"a copy with a rejected call whose team is not ready yet": {"a later call may have published it", func(s *situation) {
+		"a copy with a rejected call whose team is not ready yet": {"a later call may have published the target", func(s *situation) {
 			s.target.TryUntil = v1alpha1.NewTimePtr(t0.Add(-2 * time.Hour))
 			s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending)
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
@@ -224,11 +224,11 @@ func TestEarlier(t *testing.T) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Earlier = away
 		}, []string{"write"}, isAskedAbout},
-		"a cancelled copy": {"it is reported as cancelled once it is known not to be published", func(s *situation) {
+		"a cancelled copy": {"the post is reported as cancelled once it is known not to be published", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Earlier = true, Earlier{}
 		}, []string{"find earlier"}, nil},
-		"a cancelled copy, and its team is not ready yet": {"it is reported as cancelled once it is known not to be published", func(s *situation) {
+		"a cancelled copy, and its team is not ready yet": {"the post is reported as cancelled once it is known not to be published", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Unowned, s.Earlier = true, true, Earlier{}
 		}, []string{"wait"}, nil},
@@ -237,13 +237,13 @@ func TestEarlier(t *testing.T) {
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
 			s.Post.Spec.Cancelled, s.Unowned, s.Earlier = true, true, Earlier{}
 		}, []string{"write"}, isAskedAbout},
-		"a cancelled copy with a future time whose team is never created": {"it was not sent", func(s *situation) {
+		"a cancelled copy with a future time whose team is never created": {"the post was not sent", func(s *situation) {
 			s.scheduled(time.Hour)
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
 			s.Post.Spec.Cancelled, s.Unowned, s.Earlier = true, true, Earlier{}
 		}, []string{"write Cancelled"}, nil},
-		"a cancelled copy, and the archive is away": {"it is reported as cancelled once it is known not to be published", func(s *situation) {
+		"a cancelled copy, and the archive is unavailable": {"the post is reported as cancelled once it is known not to be published", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Earlier = true, away
 		}, []string{"wait"}, nil},
@@ -257,16 +257,16 @@ func TestEarlier(t *testing.T) {
 				t.Errorf("%+v", p.Status.Targets)
 			}
 		}},
-		"a cancelled copy without a record": {"it may have been sent", func(s *situation) {
+		"a cancelled copy without a record": {"the post may have been sent", func(s *situation) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Earlier = true, answered(nil)
 		}, []string{"write"}, isUndecided},
-		"a cancelled copy with a future time, without a record": {"it was not sent", func(s *situation) {
+		"a cancelled copy with a future time, without a record": {"the post was not sent", func(s *situation) {
 			s.scheduled(time.Hour)
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Post.Spec.Cancelled, s.Earlier = true, answered(nil)
 		}, []string{"write Cancelled"}, nil},
-		"a copy that was looked up before its time, and whose team was deleted": {"it cannot have been sent", func(s *situation) {
+		"a copy that was looked up before its time, and whose team was deleted": {"the post cannot have been sent", func(s *situation) {
 			s.copied()
 			attempt.Block(&s.Post.Status.Targets[0], noTeam(s.Post))
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(s.Post.UID)}
@@ -278,16 +278,16 @@ func TestEarlier(t *testing.T) {
 			s.Post.Annotations = map[string]string{v1alpha1.ArmedAnnotation: "post/earlier"}
 			s.Earlier = answered(nil)
 		}, []string{"write"}, nil},
-		"an unknown account": {"it may be the account where it is published", func(s *situation) {
+		"an unknown account": {"the account may be the one with the publication", func(s *situation) {
 			s.Post.Spec.Targets[0].ConnectionRef.Name = "new"
 			s.Earlier = answered(earlierRecord())
 		}, []string{"write and warn of ConnectionNotFound", "wait"}, func(t *testing.T, p *v1alpha1.Post) {
 			if p.Status.Earlier != nil {
-				t.Error("it is not looked up again")
+				t.Error("the post is not looked up again")
 			}
 		}},
 		"a draft":        {"a draft is not sent", func(s *situation) { s.Post.Spec.Draft, s.Earlier = true, Earlier{} }, []string{"write", "wait"}, nil},
-		"without a team": {"it has no records, and is not sent", func(s *situation) { s.Unowned, s.Earlier = true, Earlier{} }, []string{"write and warn of NoTeam", "wait"}, nil},
+		"without a team": {"the namespace has no records, and its post is not sent", func(s *situation) { s.Unowned, s.Earlier = true, Earlier{} }, []string{"write and warn of NoTeam", "wait"}, nil},
 		"created through the API": {"no other post can have its name", func(s *situation) {
 			s.Post.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
 			s.Post.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(s.Post.CreationTimestamp.Time).String()}
@@ -314,11 +314,11 @@ func TestEarlier(t *testing.T) {
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "another"}
 			s.Earlier = Earlier{}
 		}, []string{"lookup [0]"}, nil},
-		"a copy with its status, without a record": {"it may have been sent since the backup", func(s *situation) {
+		"a copy with its status, without a record": {"the post may have been sent since the backup", func(s *situation) {
 			s.copied()
 			s.Earlier = answered(nil)
 		}, []string{"write"}, isUndecided},
-		"a copy with its status, without an archive": {"it may have been sent since the backup", func(s *situation) {
+		"a copy with its status, without an archive": {"the post may have been sent since the backup", func(s *situation) {
 			s.copied()
 			s.Earlier = Earlier{State: EarlierDisabled}
 		}, []string{"write"}, isUndecided},
@@ -331,7 +331,7 @@ func TestEarlier(t *testing.T) {
 			s.copied()
 			s.Earlier = answered(earlierRecord(refusedThen))
 		}, []string{"claim [0]", "wait"}, nil},
-		"a copy with its status and a future time": {"it is looked up while its outcome can still be determined", func(s *situation) {
+		"a copy with its status and a future time": {"the post is looked up while its outcome can still be determined", func(s *situation) {
 			s.copied()
 			s.scheduled(time.Hour)
 			setAccepted(s.Post, t0, v1alpha1.ReasonAccepted, acceptedMessage)
@@ -342,16 +342,16 @@ func TestEarlier(t *testing.T) {
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid"}
 			s.Earlier = Earlier{}
 		}, []string{"claim [0]", "wait"}, nil},
-		"one that was looked up, and is due": {"an edit may have added targets since", func(s *situation) {
+		"after a lookup, and due": {"an edit may have added targets since", func(s *situation) {
 			s.recordFound()
 			s.Earlier = Earlier{}
 		}, []string{"find earlier"}, nil},
-		"one that was looked up, without new publications": {"it is sent", func(s *situation) {
+		"after a lookup, without new publications": {"the post is sent", func(s *situation) {
 			s.recordFound()
 			s.Connections["x"].Spec.AccountID = "other"
 			s.Earlier = answered(earlierRecord())
 		}, []string{"claim [0]", "wait"}, nil},
-		"one that was looked up, and now names an account where it is published": {"it is never sent again", func(s *situation) {
+		"after a lookup, with a published account as a new target": {"the target is never sent again", func(s *situation) {
 			s.recordFound()
 			s.twoTargets()
 			s.Connections["y"].Spec.AccountID = "other"
@@ -362,32 +362,32 @@ func TestEarlier(t *testing.T) {
 				t.Errorf("%+v, %+v", p.Status.Targets, p.Status.Earlier)
 			}
 		}},
-		"one that was looked up, and is cancelled": {"its targets are not sent", func(s *situation) {
+		"after a lookup, and cancelled": {"its targets are not sent", func(s *situation) {
 			s.recordFound()
 			s.Post.Spec.Cancelled, s.Earlier = true, Earlier{}
 		}, []string{"write Cancelled"}, nil},
-		"one that was looked up, and is finished": {"its targets are not sent", func(s *situation) {
+		"after a lookup, and finished": {"its targets are not sent", func(s *situation) {
 			s.recordFound()
 			s.Post.Status.Finished, s.Earlier = true, Earlier{}
 		}, nil, nil},
-		"one that was looked up, while the archive is unavailable": {"it waits, and reports the reason", func(s *situation) {
+		"after a lookup, while the archive is unavailable": {"the post waits, and reports the reason", func(s *situation) {
 			s.recordFound()
 			s.Earlier = away
 		}, []string{"write and warn of RecordUnavailable", "wait"}, nil},
-		"one that was looked up, and whose record was deleted since": {"its retention was over", func(s *situation) {
+		"after a lookup, and the record was deleted since": {"its retention was over", func(s *situation) {
 			s.recordFound()
 			s.Earlier = answered(nil)
 		}, []string{"claim [0]", "wait"}, nil},
-		"one that was looked up, and whose Connection does not exist": {"it may be an account where it is published", func(s *situation) {
+		"after a lookup, and the Connection does not exist": {"the account may be one with the publication", func(s *situation) {
 			s.recordFound()
 			s.Post.Spec.Targets[0].ConnectionRef.Name = "new"
 			s.Earlier = answered(earlierRecord())
 		}, []string{"write and warn of ConnectionNotFound", "wait"}, nil},
-		"one that a user requests again": {"it was requested once", func(s *situation) {
+		"after a lookup, and a user requests the post again": {"the lookup was requested once", func(s *situation) {
 			s.recordFound()
 			s.Post.Status.Earlier.PublishAgain, s.Earlier = true, Earlier{}
 		}, []string{"claim [0]", "wait"}, nil},
-		"one that was looked up, with a future time": {"it is looked up when it is due", func(s *situation) {
+		"after a lookup, with a future time": {"the post is looked up when it is due", func(s *situation) {
 			s.recordFound()
 			s.scheduled(time.Hour)
 			s.Earlier = Earlier{}
@@ -452,7 +452,7 @@ func TestArchiveIsRetried(t *testing.T) {
 	for name, in := range map[string]time.Duration{"due": -time.Minute, "in an hour": time.Hour} {
 		f := facts(func(s *situation) {
 			s.scheduled(in)
-			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
+			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is unavailable"}
 		})
 		actions := Decide(f)
 		wait, ok := actions[len(actions)-1].(Wait)

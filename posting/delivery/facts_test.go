@@ -113,18 +113,18 @@ func TestDecideEnters(t *testing.T) {
 			restore(s)
 			s.twoTargets()
 		}, states, "[undecided undecided]"},
-		"restored from a backup before its time": {"it cannot have been sent", func(s *situation) {
+		"restored from a backup before its time": {"the post cannot have been sent", func(s *situation) {
 			restore(s)
 			s.scheduled(0)
 			s.entered().State = v1alpha1.TargetPending
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: string(s.Post.UID)}
 		}, states, "[pending]"},
-		"restored from a backup, with its status": {"it may have been sent since the backup", func(s *situation) {
+		"restored from a backup, with its status": {"the post may have been sent since the backup", func(s *situation) {
 			restore(s)
 			s.scheduled(0)
 			s.entered().State = v1alpha1.TargetPending
 		}, states, "[undecided]"},
-		"restored from a backup, a target removed and added again": {"that does not show whether it was published", func(s *situation) {
+		"restored from a backup, a target removed and added again": {"a removed target does not show whether the post was published", func(s *situation) {
 			restore(s)
 			s.pausedSecond()
 			fail(s.entry(0), restored)
@@ -137,7 +137,7 @@ func TestDecideEnters(t *testing.T) {
 			s.twoTargets()
 			s.Post.Generation++
 		}, states, "[undecided undecided]"},
-		"restored from a backup, and answered by a user": {"the answer remains, and the other targets still wait for one", func(s *situation) {
+		"restored from a backup, and answered by a user": {"the answer remains, and the other targets still wait for an answer", func(s *situation) {
 			restore(s)
 			s.pausedSecond()
 			fail(s.entry(0), restored)
@@ -150,7 +150,7 @@ func TestDecideEnters(t *testing.T) {
 			t := s.entered()
 			t.Blocked, t.TryUntil = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}, v1alpha1.NewTimePtr(t0)
 		}, entries, "0 x  (PlatformUnavailable: busy) until 0s;"},
-		"an attempt was made": {"it names the platform of the call, whatever the connection contains now", func(s *situation) {
+		"an attempt was made": {"the entry names the platform of the call, whatever the connection contains now", func(s *situation) {
 			s.claimed(time.Second)
 			s.conn.Spec.Platform = v1alpha1.PlatformTikTok
 			s.Post.Generation++
@@ -159,7 +159,7 @@ func TestDecideEnters(t *testing.T) {
 			s.entered()
 			s.Connections = nil
 		}, entries, `0 x pending (ConnectionNotReady: connection "x" does not exist) until 59m50s;`},
-		"an upload that takes long": {"users see the reason for waiting", func(s *situation) {
+		"a slow upload": {"users see the reason for waiting", func(s *situation) {
 			s.Preparation = running("")
 		}, entries, "0 x pending (Preparing: what the post shows is being uploaded to x, or worked on there; it goes out when that is done) until 59m50s;"},
 		"a video that is being converted": {"users see the progress", func(s *situation) {
@@ -178,7 +178,7 @@ func TestDecideEnters(t *testing.T) {
 		"a preparation that failed": {"the status is reported", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Err: platforms.Errorf(platforms.ClassTransient, "busy")})
 		}, said, "busy; Herald tries again"},
-		"a preparation that failed: entries": {"it can go on from where it was", func(s *situation) {
+		"a preparation that failed: entries": {"the preparation can resume from its checkpoint", func(s *situation) {
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Hash: "hash", Checkpoint: "part 1", Err: platforms.Errorf(platforms.ClassTransient, "busy")})
 		}, entries, "0 x pending (PlatformUnavailable: busy) until 59m50s has hash part 1;"},
 		"a file that does not exist": {"the reason is its own", func(s *situation) {
@@ -205,8 +205,8 @@ func TestRecordProgress(t *testing.T) {
 		hash, checkpoint string
 		want             bool
 	}{
-		{"there is no preparation", nil, "hash", "", false},
-		{"there is no preparation of the present content", known(), "edited", "", false},
+		{"the target has no preparation", nil, "hash", "", false},
+		{"the preparation belongs to earlier content", known(), "edited", "", false},
 		{"the first part", nil, "hash", "part 1", true},
 		{"the same part", known(), "hash", "part 1", false},
 		{"the next part", known(), "hash", "part 2", true},
@@ -271,7 +271,7 @@ func TestTiming(t *testing.T) {
 		t.Error("the listing is authoritative for texts only")
 	}
 	if _, ok := f.Timing(v1alpha1.PlatformTikTok); ok {
-		t.Error("this process does not have the platform")
+		t.Error("this process lacks the platform")
 	}
 	f.Platforms = platforms.Registry{v1alpha1.PlatformX: publisher{idempotent: true}}
 	if got, _ := f.Timing(v1alpha1.PlatformX); !got.Idempotent || got.Lag != 0 || got.ConfirmAfter != 0 {
@@ -290,7 +290,7 @@ func TestFailPosted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if recover() == nil {
-					t.Error("it must panic")
+					t.Error("the call must panic")
 				}
 			}()
 			do(facts(nil), &v1alpha1.TargetStatus{State: v1alpha1.TargetPosted})

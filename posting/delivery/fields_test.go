@@ -86,7 +86,7 @@ func other(m *v1alpha1.Media, c v1alpha1.Post) bool { return m.Status.Phase == "
 `, parser.SkipObjectResolution)
 	must.Succeed(t, err)
 	if found := derivedUses(t, fset, imports, "planted", []*ast.File{planted}); len(found) != 4 {
-		t.Errorf("of four planted uses these are found: %q", found)
+		t.Errorf("the check finds %q of four planted uses", found)
 	}
 }
 

@@ -45,19 +45,19 @@ func TestUnrecorded(t *testing.T) {
 		// left is how many entries remain.
 		left int
 	}{
-		{"nothing", "there are no results", func(*Unrecorded) {}, open(), "", 0},
-		{"a result", "it is entered", func(m *Unrecorded) { m.AddResult(Result{Attempt: "a1", Result: published}) }, open(), "0 a1 posted;", 0},
+		{"nothing", "the map has no results", func(*Unrecorded) {}, open(), "", 0},
+		{"a result", "the result is entered", func(m *Unrecorded) { m.AddResult(Result{Attempt: "a1", Result: published}) }, open(), "0 a1 posted;", 0},
 		{"two results", "each result belongs to its attempt", func(m *Unrecorded) {
 			m.AddResult(Result{Attempt: "a1", Result: published})
 			m.AddResult(Result{Attempt: "a2", Result: published})
 		}, open(), "0 a1 posted;", 1},
-		{"a result of a call counted as unknown", "it determines an unknown outcome", func(m *Unrecorded) {
+		{"a result of a call counted as unknown", "the result determines an unknown outcome", func(m *Unrecorded) {
 			m.AddResult(Result{Attempt: "a1", Result: published})
 		}, undecidedPost(), "0 a1 posted;", 0},
-		{"a result that is known", "it is removed", func(m *Unrecorded) { m.AddResult(Result{Attempt: "a1", Result: published}) }, closed, "", 0},
+		{"a result that is known", "the result is removed", func(m *Unrecorded) { m.AddResult(Result{Attempt: "a1", Result: published}) }, closed, "", 0},
 		{"not sent", "the claim was stored anyway", func(m *Unrecorded) { m.AddUnsent("a1", t0) }, open(), "0 a1 notSent;", 0},
 		{"two not sent", "each result belongs to its attempt", func(m *Unrecorded) { m.AddUnsent("a1", t0); m.AddUnsent("a2", t0) }, open(), "0 a1 notSent;", 1},
-		{"not sent, and recorded", "it is not recorded again", func(m *Unrecorded) { m.AddUnsent("a1", t0) }, closed, "", 1},
+		{"not sent, and recorded", "the fact is not recorded again", func(m *Unrecorded) { m.AddUnsent("a1", t0) }, closed, "", 1},
 		{"another attempt not sent", "this attempt's outcome is unknown", func(m *Unrecorded) { m.AddUnsent("a2", t0) }, open(), "", 1},
 		{"not sent an hour ago", "the memory lasts that long", func(m *Unrecorded) {
 			m.AddUnsent("a1", t0)
@@ -102,7 +102,7 @@ func TestEnterClaims(t *testing.T) {
 		{"a Secret's content", "a lookup needs it", post(v1alpha1.TargetStatus{}), secret, prepared(func(p *v1alpha1.Prepared) {
 			p.Secret, p.MadeAt = true, v1alpha1.NewTime(t0)
 		}), 0, ""},
-		{"a card", "it is the next one", cardsOf(2), claim(0), nil, 2, ""},
+		{"a card", "the claim names the next card", cardsOf(2), claim(0), nil, 2, ""},
 		{"an open attempt", "its call may have published", open(), claim(0), nil, 0, "cannot claim target 0: an earlier attempt is still open"},
 		{"no such target", "an edit removed it", open(), claim(5), nil, 0, "cannot claim target 5: the post has no such target"},
 	} {
@@ -155,9 +155,9 @@ func TestEnterWithheld(t *testing.T) {
 		remains  bool
 	}{
 		"ahead of its time":           {"the next claim sets its deadline", 10 * time.Second, true, false},
-		"at its time":                 {"it is tried until its deadline", 0, true, true},
+		"at its time":                 {"the target is tried until its deadline", 0, true, true},
 		"a call, ahead of its time":   {"a call was tried, so the post is being delivered", 10 * time.Second, false, true},
-		"a call, at its time":         {"it is tried until its deadline", 0, false, true},
+		"a call, at its time":         {"the target is tried until its deadline", 0, false, true},
 		"a millisecond ahead of time": {"the post is scheduled", time.Millisecond, true, false},
 	} {
 		f := facts(func(s *situation) { s.inGroup(tt.due, GroupMayBeOpen) })
@@ -198,7 +198,7 @@ func TestEnterLookup(t *testing.T) {
 		want   func(t *v1alpha1.TargetStatus) bool
 		fails  bool
 	}{
-		{"it is published", open(), LookupAnswer{AskedAt: t0, LookupResult: platforms.LookupResult{Matches: 1, ExternalID: "7"}}, func(t *v1alpha1.TargetStatus) bool {
+		{"the post is published", open(), LookupAnswer{AskedAt: t0, LookupResult: platforms.LookupResult{Matches: 1, ExternalID: "7"}}, func(t *v1alpha1.TargetStatus) bool {
 			return t.ExternalID == "7" && t.PostedAt.Time.Equal(t0)
 		}, false},
 		{"the lookup is repeated", open(), LookupAnswer{Err: platforms.Errorf(platforms.ClassTransient, "busy")}, func(t *v1alpha1.TargetStatus) bool {
@@ -216,7 +216,7 @@ func TestEnterLookup(t *testing.T) {
 		{"the last lookup was successful", goes(open()), LookupAnswer{Last: true, AskedAt: t0, LookupResult: platforms.LookupResult{Matches: 1, ExternalID: "7"}}, func(t *v1alpha1.TargetStatus) bool {
 			return t.ExternalID == "7" && t.State == v1alpha1.TargetPosted
 		}, false},
-		{"it is settled", undecidedPost(), LookupAnswer{AskedAt: t0}, nil, true},
+		{"the lookup settles the target", undecidedPost(), LookupAnswer{AskedAt: t0}, nil, true},
 	} {
 		err := RecordLookup(tt.post, &tt.answer, timing, &Deadlines{}, t0)
 		if (err != nil) != tt.fails || err == nil && !tt.want(&tt.post.Status.Targets[0]) || err != nil && err.Error() != "target 0: the target is settled" {

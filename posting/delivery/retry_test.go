@@ -58,31 +58,31 @@ func TestDecideRetry(t *testing.T) {
 	}{
 		"not read yet":  {"the proof is read before each decision", func(s *situation) { s.retries(nil); s.Original = nil }, []string{"read original"}, ""},
 		"refused":       {"the target is reserved before the claim", func(s *situation) { s.retries(nil) }, []string{"reserve [0]"}, ""},
-		"never claimed": {"there was no call", func(s *situation) { s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.Attempt = nil }) }, []string{"reserve [0]"}, ""},
+		"never claimed": {"the target had no call", func(s *situation) { s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.Attempt = nil }) }, []string{"reserve [0]"}, ""},
 		"reserved for this post": {"the process died before the claim", func(s *situation) {
 			s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.RetriedBy = "post" })
 		}, []string{"claim [0]", "write", "wait 59m50.001s"}, ""},
-		"reserved for another": {"it may publish it", func(s *situation) {
+		"reserved for another": {"the other post may publish the target", func(s *situation) {
 			s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.RetriedBy = "other" })
 		}, []string{"write", "wait"}, `already retried by post "other"`},
-		"posted": {"it is public", func(s *situation) {
+		"posted": {"the target is public", func(s *situation) {
 			s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.State = v1alpha1.TargetPosted })
 		}, []string{"write", "wait"}, "is published"},
-		"cancelled": {"it is no longer needed", func(s *situation) {
+		"cancelled": {"the retry is no longer needed", func(s *situation) {
 			s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.State = v1alpha1.TargetWithdrawn })
 		}, []string{"write", "wait"}, "is withdrawn"},
-		"an unconfirmed refusal": {"it is not proof", func(s *situation) {
+		"an unconfirmed refusal": {"an unconfirmed refusal is not proof", func(s *situation) {
 			s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 				t.Attempt.Refusal = &v1alpha1.Refusal{Unconfirmed: true}
 			})
 		}, []string{"write", "wait"}, "not proven"},
-		"an earlier unknown call": {"it may have published", func(s *situation) {
+		"an earlier unknown call": {"the earlier call may have published", func(s *situation) {
 			s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.Attempt.UnknownSince = v1alpha1.NewTimePtr(t0) })
 		}, []string{"write", "wait"}, "not proven"},
 		"a broken tree": {"a card is public", func(s *situation) {
 			s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.Cards = make([]v1alpha1.CardStatus, 1) })
 		}, []string{"write", "wait"}, "a part of"},
-		"another account": {"it may be public there", func(s *situation) {
+		"another account": {"the post may be public on the other account", func(s *situation) {
 			s.retries(func(_ *v1alpha1.Post, t *v1alpha1.TargetStatus) { t.Attempt.AccountID = "other" })
 		}, []string{"write", "wait"}, "another account"},
 		"another connection": {"its account has no proof", func(s *situation) {
@@ -93,10 +93,10 @@ func TestDecideRetry(t *testing.T) {
 				o.Status.Finished, t.State, t.Attempt.Outcome = false, v1alpha1.TargetUndecided, v1alpha1.OutcomeUnknown
 			})
 		}, []string{"write", waits}, "answer as its condition OutcomeUnknown says"},
-		"unfinished": {"it may still be published", func(s *situation) {
+		"unfinished": {"the target may still be published", func(s *situation) {
 			s.retries(func(o *v1alpha1.Post, _ *v1alpha1.TargetStatus) { o.Status.Finished = false })
 		}, []string{"write", waits}, "is not finished"},
-		"deleted": {"there is no object to reserve", func(s *situation) { s.retries(nil); s.Original.Post = nil }, []string{"write", "wait"}, "does not exist any more"},
+		"deleted": {"the original no longer exists", func(s *situation) { s.retries(nil); s.Original.Post = nil }, []string{"write", "wait"}, "does not exist any more"},
 		"deleted after the reservation": {"no other post can retry it", func(s *situation) {
 			s.retries(nil)
 			s.Original.Post, s.Post.Status.Retry = nil, &v1alpha1.RetryStatus{Object: "first-uid", Targets: []int32{0}}
@@ -110,8 +110,8 @@ func TestDecideRetry(t *testing.T) {
 				o.Status.Targets = append(o.Status.Targets, refusedTarget(1))
 			})
 		}, []string{"reserve [1]"}, ""},
-		"one of two":                  {"they are retried in order", func(s *situation) { s.retriesOneOfTwo("", "") }, []string{"reserve [0]"}, ""},
-		"one of two, with the second": {"no other target is reserved for it", func(s *situation) { s.retriesOneOfTwo("", "post") }, []string{"claim [0]", "write", "wait 59m50.001s"}, ""},
+		"one of two":                  {"targets are retried in order", func(s *situation) { s.retriesOneOfTwo("", "") }, []string{"reserve [0]"}, ""},
+		"one of two, with the second": {"no other target is reserved for the post", func(s *situation) { s.retriesOneOfTwo("", "post") }, []string{"claim [0]", "write", "wait 59m50.001s"}, ""},
 		"a call was not sent": {"its target was reserved before the call", func(s *situation) {
 			s.retries(nil)
 			s.Original = nil
@@ -178,12 +178,12 @@ func TestRecordRetry(t *testing.T) {
 		known, want   *v1alpha1.RetryStatus
 		writes        bool
 	}{
-		"not reserved yet":      {"another post may reserve it", "", "", nil, nil, false},
+		"not reserved yet":      {"another post may reserve the target", "", "", nil, nil, false},
 		"the first is reserved": {"the failed post may be deleted", "post", "", nil, reservation("first-uid", 0), true},
 		"the second is":         {"the failed post may be deleted", "", "post", nil, reservation("first-uid", 1), true},
-		"it is recorded":        {"each write costs", "post", "", reservation("first-uid", 0), reservation("first-uid", 0), false},
-		"it was nothing":        {"the targets have changed", "post", "", reservation("first-uid", nothingToRetry), reservation("first-uid", 0), true},
-		"it was applied again":  {"another object is reserved", "post", "", reservation("earlier-uid", 0), reservation("first-uid", 0), true},
+		"already recorded":      {"each write costs", "post", "", reservation("first-uid", 0), reservation("first-uid", 0), false},
+		"previously empty":      {"the targets have changed", "post", "", reservation("first-uid", nothingToRetry), reservation("first-uid", 0), true},
+		"applied again":         {"another object is reserved", "post", "", reservation("earlier-uid", 0), reservation("first-uid", 0), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts(func(s *situation) { s.retriesOneOfTwo(tt.first, tt.second) })
@@ -213,10 +213,10 @@ func TestDescribeRetry(t *testing.T) {
 		kind    string
 		message string
 	}{
-		"retried":          {"an object that adopted the record shows it too", post(retried), v1alpha1.ConditionRetried, `target 0 (x) is retried by post "other"`},
-		"not retried":      {"an entry from a backup may not be reserved", post(v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}), v1alpha1.ConditionRetried, ""},
-		"a retry":          {"it retries only what it reserved", retry(&v1alpha1.RetryStatus{Targets: []int32{nothingToRetry, 2}}), v1alpha1.ConditionRetryOf, `retries target 2 of post "first"`},
-		"nothing reserved": {"a status from a backup may lack it", retry(nil), v1alpha1.ConditionRetryOf, ""},
+		"retried":        {"an object that adopted the record shows it too", post(retried), v1alpha1.ConditionRetried, `target 0 (x) is retried by post "other"`},
+		"not retried":    {"an entry from a backup may not be reserved", post(v1alpha1.TargetStatus{State: v1alpha1.TargetFailed}), v1alpha1.ConditionRetried, ""},
+		"a retry":        {"the post retries only the targets that it reserved", retry(&v1alpha1.RetryStatus{Targets: []int32{nothingToRetry, 2}}), v1alpha1.ConditionRetryOf, `retries target 2 of post "first"`},
+		"no reservation": {"a status from a backup may lack the reservation", retry(nil), v1alpha1.ConditionRetryOf, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			setCondition(tt.post, t0, tt.kind, metav1.ConditionTrue, v1alpha1.ReasonRetried, "as it was before")

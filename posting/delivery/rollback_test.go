@@ -65,56 +65,56 @@ func TestRollback(t *testing.T) {
 			s.putBack(nil)
 			s.Earlier = Earlier{}
 		}, []string{look}, "", false},
-		"cancelled since": {"it stays cancelled, whatever the restored spec contains", func(s *situation) {
+		"cancelled since": {"the post stays cancelled, whatever the restored spec contains", func(s *situation) {
 			s.putBack(withdrawnThen("uid"))
 		}, []string{"write Cancelled"}, "", true},
-		"created through the API": {"it has its own UID and name again", func(s *situation) {
+		"created through the API": {"the post has its own UID and name again", func(s *situation) {
 			s.putBack(nil)
 			s.Earlier = Earlier{}
 			s.Post.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
 			s.Post.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(s.Post.CreationTimestamp.Time).String()}
 		}, []string{look}, "", false},
-		"an earlier object was looked up": {"that lookup did not concern the post itself", func(s *situation) {
+		"an earlier object was looked up": {"the lookup did not concern this post", func(s *situation) {
 			s.putBack(nil)
 			s.Earlier = Earlier{}
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid"}
 		}, []string{look}, "", false},
-		"its delivery had started":              {"it may have been published by a later call", func(s *situation) { s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
-		"it was published":                      {"its record contains the outcome", func(s *situation) { s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"it was published by a later call":      {"its record contains the outcome", func(s *situation) { s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"it was published by the restored call": {"its record is more precise than a lookup", func(s *situation) { s.claimed(time.Hour); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"a user answered":                       {"its record contains the answer", func(s *situation) { s.resolved(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"it was unknown":                        {"a user must answer", func(s *situation) { s.putBack(own(undecidedThen)) }, []string{out}, v1alpha1.TargetUndecided, true},
-		"it was rejected":                       {"its record is complete: it is not published", func(s *situation) { s.putBack(own(refusedThen)) }, []string{"write"}, "", true},
-		"it was published, and recreated": {"the later record contains the outcome", func(s *situation) {
+		"its delivery had started":       {"a later call may have published the post", func(s *situation) { s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"published before the rollback":  {"its record contains the outcome", func(s *situation) { s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"published by a later call":      {"its record contains the outcome", func(s *situation) { s.resolved(v1alpha1.OutcomeRefused, v1alpha1.TargetPending); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"published by the restored call": {"its record is more precise than a lookup", func(s *situation) { s.claimed(time.Hour); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"a user answered":                {"its record contains the answer", func(s *situation) { s.resolved(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
+		"unknown before the rollback":    {"a user must answer", func(s *situation) { s.putBack(own(undecidedThen)) }, []string{out}, v1alpha1.TargetUndecided, true},
+		"rejected before the rollback":   {"its record is complete: it is not published", func(s *situation) { s.putBack(own(refusedThen)) }, []string{"write"}, "", true},
+		"published, and recreated": {"the later record contains the outcome", func(s *situation) {
 			s.putBack(earlierRecord())
 			s.Earlier.Record.UID, s.Earlier.Record.Earlier = "later", []types.UID{"uid"}
 		}, []string{out}, v1alpha1.TargetPosted, true},
 		"another one with its name was published": {"a publication under a name is never repeated", func(s *situation) { s.putBack(earlierRecord()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"without a record":                        {"it may have been published", func(s *situation) { s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
-		"only an earlier, rejected record":        {"it does not describe this post", func(s *situation) { s.putBack(earlierRecord(refusedThen)) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"without a record":                        {"the post may have been published", func(s *situation) { s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"only an earlier, rejected record":        {"the record does not describe this post", func(s *situation) { s.putBack(earlierRecord(refusedThen)) }, []string{ask}, v1alpha1.TargetUndecided, true},
 		"published again on request": {"whether that was done is unknown", func(s *situation) {
 			s.putBack(earlierRecord())
 			s.Post.Annotations = map[string]string{v1alpha1.PublishAgainAnnotation: "earlier"}
 		}, []string{ask}, v1alpha1.TargetUndecided, true},
-		"published again on request, according to its status": {"the record of the earlier object does not cover this one", func(s *situation) {
+		"published again on request, according to its status": {"the earlier object's record does not cover this post", func(s *situation) {
 			s.putBack(earlierRecord())
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Record: "earlier", PublishAgain: true}
 		}, []string{ask}, v1alpha1.TargetUndecided, true},
 		"its call is open":                               {"the platform is queried first", func(s *situation) { s.claimed(time.Hour); s.putBack(nil) }, []string{"lookup [0]"}, "", false},
-		"a future time":                                  {"it cannot have been published", func(s *situation) { s.scheduled(time.Hour); s.putBack(nil) }, []string{"write"}, "", true},
-		"its time has passed since":                      {"it was not due when the rollback was detected", func(s *situation) { s.scheduled(-time.Second / 2); s.putBack(nil) }, []string{"write"}, "", true},
-		"its time passed in the second of the detection": {"it may have been published", func(s *situation) { s.scheduled(-time.Second); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"a future time":                                  {"the post cannot have been published", func(s *situation) { s.scheduled(time.Hour); s.putBack(nil) }, []string{"write"}, "", true},
+		"its time has passed since":                      {"the post was not due when the rollback was detected", func(s *situation) { s.scheduled(-time.Second / 2); s.putBack(nil) }, []string{"write"}, "", true},
+		"its time passed in the second of the detection": {"the post may have been published", func(s *situation) { s.scheduled(-time.Second); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
 		"a future time, and it was published":            {"a user has rescheduled it", func(s *situation) { s.scheduled(time.Hour); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"its time passed long ago, and the archive is unavailable": {"it is looked up when the bucket is available again", func(s *situation) {
+		"its time passed long ago, and the archive is unavailable": {"the post is looked up when the bucket is available again", func(s *situation) {
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
 			s.scheduled(-2 * time.Hour)
 			s.putBack(nil)
-			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
+			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is unavailable"}
 		}, []string{"write and warn of RecordUnavailable", "wait"}, v1alpha1.TargetPending, false},
-		"a draft":                    {"it cannot have been published", func(s *situation) { s.Post.Spec.Draft = true; s.putBack(nil) }, []string{"write"}, "", true},
+		"a draft":                    {"a draft cannot have been published", func(s *situation) { s.Post.Spec.Draft = true; s.putBack(nil) }, []string{"write"}, "", true},
 		"a draft that was published": {"a user has promoted it", func(s *situation) { s.Post.Spec.Draft = true; s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"a draft that is promoted later": {"it was a draft when it was looked up", func(s *situation) {
+		"a draft that is promoted later": {"the post was a draft when it was looked up", func(s *situation) {
 			s.putBack(nil)
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rollback.DetectedAt)}
 		}, []string{"claim [0]", "wait"}, "", true},
@@ -122,24 +122,27 @@ func TestRollback(t *testing.T) {
 			s.putBack(nil)
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rollback.DetectedAt.Add(-time.Hour))}
 		}, []string{ask}, v1alpha1.TargetUndecided, true},
-		"created since": {"it is not from before", func(s *situation) {
+		"created since": {"the post is newer than the backup", func(s *situation) {
 			s.Post.CreationTimestamp = metav1.NewTime(t0)
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierDisabled}
 		}, []string{"claim [0]", "wait"}, "", false},
 		"withdrawn, and not read yet":          {"a post that may be published is not reported as cancelled", func(s *situation) { s.cancelled(); s.putBack(nil); s.Earlier = Earlier{} }, []string{look}, "", false},
 		"withdrawn, and it was published":      {"its record contains the outcome", func(s *situation) { s.cancelled(); s.putBack(own()) }, []string{out}, v1alpha1.TargetPosted, true},
-		"withdrawn, and it was rejected":       {"it is not published", func(s *situation) { s.cancelled(); s.putBack(own(refusedThen)) }, []string{"write Cancelled"}, "", true},
-		"withdrawn, without a record":          {"it may have been published", func(s *situation) { s.cancelled(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
-		"withdrawn before its time":            {"it cannot have been published", func(s *situation) { s.cancelled(); s.scheduled(time.Hour); s.putBack(nil) }, []string{"write Cancelled"}, "", true},
-		"withdrawn, and finished as cancelled": {"it was reported before the rollback", func(s *situation) { s.cancelled(); s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
-		"withdrawn, and the archive is unavailable": {"it is reported when the archive responds", func(s *situation) {
+		"withdrawn, and it was rejected":       {"the post is not published", func(s *situation) { s.cancelled(); s.putBack(own(refusedThen)) }, []string{"write Cancelled"}, "", true},
+		"withdrawn, without a record":          {"the post may have been published", func(s *situation) { s.cancelled(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, true},
+		"withdrawn before its time":            {"the post cannot have been published", func(s *situation) { s.cancelled(); s.scheduled(time.Hour); s.putBack(nil) }, []string{"write Cancelled"}, "", true},
+		"withdrawn, and finished as cancelled": {"the cancellation was reported before the rollback", func(s *situation) { s.cancelled(); s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
+		"withdrawn, and the archive is unavailable": {"the cancellation is reported when the archive responds", func(s *situation) {
 			s.cancelled()
 			s.scheduled(time.Hour)
 			s.putBack(nil)
-			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
+			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is unavailable"}
 		}, []string{"wait"}, "", false},
-		"withdrawn, and the outcome is uncertain": {"it may be published", func(s *situation) { s.cancelled(); s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"} }, []string{"wait"}, "", false},
+		"withdrawn, and the outcome is uncertain": {"the post may be published", func(s *situation) {
+			s.cancelled()
+			s.Rollback = Rollback{UncertainSince: t0, Problem: "it is unavailable"}
+		}, []string{"wait"}, "", false},
 		"cancelled, and its team is not ready yet": {"its record may show that it is published", func(s *situation) {
 			s.cancelled()
 			s.Unowned = true
@@ -152,7 +155,7 @@ func TestRollback(t *testing.T) {
 			s.putBack(nil)
 			s.Rollback.DetectedAt = t0.Add(-time.Hour)
 		}, []string{ask}, v1alpha1.TargetUndecided, true},
-		"cancelled before its time, and its team is never created": {"it cannot have been published", func(s *situation) {
+		"cancelled before its time, and its team is never created": {"the post cannot have been published", func(s *situation) {
 			s.cancelled()
 			s.Unowned = true
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-3 * time.Hour))
@@ -160,7 +163,7 @@ func TestRollback(t *testing.T) {
 			s.putBack(nil)
 			s.Rollback.DetectedAt = t0.Add(-time.Hour)
 		}, []string{"write Cancelled"}, "", false},
-		"cancelled, with an unknown account": {"that account may have the publication", func(s *situation) {
+		"cancelled, with an unknown account": {"the unknown account may have the publication", func(s *situation) {
 			s.cancelled()
 			s.Post.Spec.Targets[0].ConnectionRef.Name = "new"
 			s.putBack(own())
@@ -177,20 +180,20 @@ func TestRollback(t *testing.T) {
 			s.scheduled(-2 * time.Hour)
 			s.putBack(nil)
 			s.Rollback.DetectedAt = t0.Add(-time.Hour - time.Second)
-			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
+			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is unavailable"}
 		}, []string{"write"}, v1alpha1.TargetUndecided, false},
-		"finished":                          {"it is not sent", func(s *situation) { s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
-		"without a team":                    {"it is not sent", func(s *situation) { s.Unowned = true; s.putBack(nil) }, []string{"write and warn of NoTeam", "wait"}, v1alpha1.TargetPending, false},
-		"being deleted":                     {"its record reports that it may be published, if it is applied again", func(s *situation) { s.deleted(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, false},
+		"finished":                          {"a finished post is not sent", func(s *situation) { s.Post.Status.Finished = true; s.putBack(nil) }, nil, "", false},
+		"without a team":                    {"the post is not sent", func(s *situation) { s.Unowned = true; s.putBack(nil) }, []string{"write and warn of NoTeam", "wait"}, v1alpha1.TargetPending, false},
+		"being deleted":                     {"its record reports a possible publication, if the post is applied again", func(s *situation) { s.deleted(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, false},
 		"being deleted during an open call": {"the platform is queried first", func(s *situation) { s.deleted(); s.claimed(time.Hour); s.putBack(nil) }, []string{"lookup [0]"}, "", false},
-		"being deleted before its time":     {"it cannot have been published", func(s *situation) { s.deleted(); s.scheduled(time.Hour); s.putBack(nil) }, []string{"release"}, "", false},
+		"being deleted before its time":     {"the post cannot have been published", func(s *situation) { s.deleted(); s.scheduled(time.Hour); s.putBack(nil) }, []string{"release"}, "", false},
 		"being deleted after it was looked up": {"its outcome is recorded", func(s *situation) {
 			s.deleted()
 			s.putBack(nil)
 			s.Post.Status.Earlier = &v1alpha1.EarlierPost{Object: "uid", Rewound: v1alpha1.NewTimePtr(s.Rollback.DetectedAt)}
 		}, []string{"release"}, "", true},
 		"withdrawn and being deleted": {"its record reports that it may be published", func(s *situation) { s.deleted(); s.cancelled(); s.putBack(nil) }, []string{ask}, v1alpha1.TargetUndecided, false},
-		"withdrawn and finished, and being deleted": {"it was reported before the rollback", func(s *situation) {
+		"withdrawn and finished, and being deleted": {"the cancellation was reported before the rollback", func(s *situation) {
 			s.deleted()
 			s.cancelled()
 			s.Post.Status.Finished = true
@@ -212,7 +215,10 @@ func TestRollback(t *testing.T) {
 			v1alpha1.TargetUndecided, false,
 		},
 		"uncertain, and being deleted": {
-			"the outcome is recorded as uncertain", func(s *situation) { s.deleted(); s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"} },
+			"the outcome is recorded as uncertain", func(s *situation) {
+				s.deleted()
+				s.Rollback = Rollback{UncertainSince: t0, Problem: "it is unavailable"}
+			},
 			[]string{ask},
 			v1alpha1.TargetUndecided, false,
 		},
@@ -230,25 +236,25 @@ func TestRollback(t *testing.T) {
 			s.putBack(nil)
 			s.Earlier = Earlier{State: EarlierDisabled}
 		}, []string{"claim [0]", "wait"}, "", false},
-		"the archive is away": {"it is never published automatically", func(s *situation) {
+		"the archive is unavailable": {"the post is never published automatically", func(s *situation) {
 			s.putBack(nil)
-			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
+			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is unavailable"}
 		}, []string{"write and warn of RecordUnavailable", "wait"}, v1alpha1.TargetPending, false},
 		"the archive is unavailable, and it was finished": {"the answer waits", func(s *situation) {
 			s.resolved(v1alpha1.OutcomeUnknown, v1alpha1.TargetUndecided)
 			s.Post.Status.Finished, s.Post.Annotations = true, map[string]string{v1alpha1.SettleAnnotation: "0=not-sent"}
 			s.putBack(nil)
-			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is away"}
+			s.Earlier = Earlier{State: EarlierUnavailable, Problem: "it is unavailable"}
 		}, []string{"wait"}, v1alpha1.TargetUndecided, false},
 		"uncertain": {
-			"it is never published automatically", func(s *situation) { s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"} },
+			"the post is never published automatically", func(s *situation) { s.Rollback = Rollback{UncertainSince: t0, Problem: "it is unavailable"} },
 			[]string{"write and warn of RecordUnavailable", "wait"},
 			v1alpha1.TargetPending, false,
 		},
 		"uncertain, with an open call": {
 			"a lookup does not publish", func(s *situation) {
 				s.claimed(time.Hour)
-				s.Rollback = Rollback{UncertainSince: t0, Problem: "it is away"}
+				s.Rollback = Rollback{UncertainSince: t0, Problem: "it is unavailable"}
 			},
 			[]string{"lookup [0]"},
 			"", false,
@@ -259,7 +265,7 @@ func TestRollback(t *testing.T) {
 			v1alpha1.TargetPending, false,
 		},
 		"uncertain, and created since": {
-			"it is not from before", func(s *situation) { s.Rollback = Rollback{UncertainSince: t0.Add(-time.Minute)} },
+			"the post is newer than the backup", func(s *situation) { s.Rollback = Rollback{UncertainSince: t0.Add(-time.Minute)} },
 			[]string{"claim [0]", "wait"},
 			"", false,
 		},
@@ -347,8 +353,8 @@ func TestRollbackWithdrawn(t *testing.T) {
 		phase  v1alpha1.PostPhase
 		states []v1alpha1.TargetState
 	}{
-		"no target is published": {"it is cancelled", func(s *situation) { s.putBack(own(refusedThen)) }, "", v1alpha1.PhaseCancelled, []v1alpha1.TargetState{v1alpha1.TargetPending}},
-		"it is published":        {"it cannot be cancelled", func(s *situation) { s.putBack(own()) }, "", v1alpha1.PhasePosted, []v1alpha1.TargetState{v1alpha1.TargetPosted}},
+		"no target is published": {"the post is cancelled", func(s *situation) { s.putBack(own(refusedThen)) }, "", v1alpha1.PhaseCancelled, []v1alpha1.TargetState{v1alpha1.TargetPending}},
+		"published":              {"a published post cannot be cancelled", func(s *situation) { s.putBack(own()) }, "", v1alpha1.PhasePosted, []v1alpha1.TargetState{v1alpha1.TargetPosted}},
 		"one of two is published": {"the other one is not sent", func(s *situation) { s.twoTargets(); s.putBack(own()) }, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{
 			v1alpha1.TargetPosted, v1alpha1.TargetFailed,
 		}},
@@ -363,12 +369,12 @@ func TestRollbackWithdrawn(t *testing.T) {
 		}, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{v1alpha1.TargetUndecided, v1alpha1.TargetFailed}},
 		"without a record": {"a user must answer", func(s *situation) { s.putBack(nil) }, "", v1alpha1.PhaseFailed, []v1alpha1.TargetState{v1alpha1.TargetUndecided}},
 		"a user declares it not sent": {
-			"it is not sent then", func(s *situation) { s.putBack(nil) }, "0=not-sent",
+			"the target is not sent", func(s *situation) { s.putBack(nil) }, "0=not-sent",
 			v1alpha1.PhaseFailed,
 			[]v1alpha1.TargetState{v1alpha1.TargetFailed},
 		},
 		"a user declares a recorded publication not sent": {
-			"it is not sent then", func(s *situation) { s.putBack(own(undecidedThen)) }, "0=not-sent",
+			"the target is not sent", func(s *situation) { s.putBack(own(undecidedThen)) }, "0=not-sent",
 			v1alpha1.PhaseFailed,
 			[]v1alpha1.TargetState{v1alpha1.TargetFailed},
 		},
@@ -384,7 +390,7 @@ func TestRollbackWithdrawn(t *testing.T) {
 				for pass := range 3 { // a reconciliation ends with its write
 					for _, word := range words(Decide(f)) {
 						if strings.HasPrefix(word, "claim") {
-							t.Errorf("it does %q (%s)", word, tt.why)
+							t.Errorf("the decision is %q (%s)", word, tt.why)
 						}
 					}
 					if second := f.Target(1); pass == 0 && second != nil && posting.StateOf(second) == v1alpha1.TargetPending {

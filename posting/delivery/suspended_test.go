@@ -70,9 +70,9 @@ func TestSuspended(t *testing.T) {
 		want   []string
 		shows  string
 	}{
-		"a post that is due": {"it waits, and reports the reason, in one write", lasting, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s"},
+		"a post that is due": {"the post waits, and reports the reason, in one write", lasting, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s"},
 		"a post that waits":  {"a suspension costs a post one write", waiting, []string{"wait for inputs"}, "pending Suspended until 1m0s"},
-		"a scheduled post": {"it is not affected until its time", func(s *situation) {
+		"a scheduled post": {"the post is not affected until its time", func(s *situation) {
 			lasting(s)
 			s.scheduled(2 * time.Minute)
 		}, []string{"write", "wait 2m0s in turn"}, "pending"},
@@ -92,16 +92,16 @@ func TestSuspended(t *testing.T) {
 			lasting(s)
 			s.Preparation = done(PreparationMissing)
 		}, []string{"prepare [0]"}, "pending Suspended until 59m50s"},
-		"one that is prepared": {"the preparation is stored, since a suspension may be long", func(s *situation) {
+		"a prepared target": {"the preparation is stored, since a suspension may be long", func(s *situation) {
 			lasting(s)
 			s.illustrated(1)
 			s.Preparation = done(PreparationReady)
 		}, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s has c1"},
-		"one whose preparation goes on": {"its end wakes the post", func(s *situation) {
+		"a target that is still being prepared": {"its end wakes the post", func(s *situation) {
 			lasting(s)
 			s.Preparation = done(PreparationRunning)
 		}, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s has c1"},
-		"one that waits and is prepared": {"another process may send it", func(s *situation) {
+		"a waiting, prepared target": {"another process may send the target", func(s *situation) {
 			waiting(s)
 			s.illustrated(1)
 			s.Preparation = done(PreparationReady)
@@ -114,12 +114,12 @@ func TestSuspended(t *testing.T) {
 			lasting(s)
 			s.Preparation = done(PreparationReady)
 		}, []string{"write", "wait for inputs"}, "pending Suspended until 59m50s"},
-		"one that cannot be prepared now, past its deadline": {"the deadline was extended, so it is retried", func(s *situation) {
+		"a target that cannot be prepared now, past its deadline": {"the deadline was extended, so the target is retried", func(s *situation) {
 			s.Suspended, s.Suspensions = true, suspensions(-90)
 			s.scheduled(-2 * time.Hour)
 			s.Preparation = preparing(Preparation{State: PreparationFailed, Hash: "hash", Err: busy})
 		}, []string{"report 0", "write", "wait 5m0s for inputs"}, "pending PlatformUnavailable until -1h0m0s"},
-		"a call in progress": {"it completes, and is looked up if necessary", func(s *situation) {
+		"a call in progress": {"the call completes, and is looked up if necessary", func(s *situation) {
 			lasting(s)
 			s.claimed(time.Hour)
 		}, []string{"lookup [0]"}, ""},
@@ -143,14 +143,14 @@ func TestSuspended(t *testing.T) {
 			s.entered()
 		}, []string{"write Cancelled"}, "withdrawn"},
 
-		"the end": {"it is published, with the claim's own write", func(s *situation) {
+		"the end": {"the post is published, with the claim's own write", func(s *situation) {
 			s.Suspensions = suspensions(-90, -1)
 			s.scheduled(-2 * time.Hour)
 			b := suspended
 			s.target.Blocked, s.target.State, s.target.TryUntil = &b, v1alpha1.TargetPending, v1alpha1.NewTimePtr(t0.Add(-time.Hour))
 			s.entered()
 		}, []string{"claim [0]", "wait 29m0.001s"}, "pending until 29m0s counted to -1m0s"},
-		"the end, after a pause of the platform": {"the deadline without the pause moves along", func(s *situation) {
+		"the end, after the platform's pause": {"the deadline without the pause moves along", func(s *situation) {
 			s.Suspensions = suspensions(-90, -1)
 			s.scheduled(-150 * time.Minute)
 			s.target.TryUntil, s.target.InitialDeadline = v1alpha1.NewTimePtr(t0.Add(-time.Hour)), v1alpha1.NewTimePtr(t0.Add(-80*time.Minute))
@@ -201,14 +201,14 @@ func TestRecordedWhileSuspended(t *testing.T) {
 			Deadlines{Suspended: true, Suspensions: suspensions(-5)},
 			"a1", busy, "pending PlatformUnavailable until 1ms",
 		},
-		"a suspension that is not recorded yet": {"the deadline is extended, by an unknown time", Deadlines{Suspended: true}, "a1", busy, "pending PlatformUnavailable until 1ms"},
-		"one that began after the deadline":     {"it does not extend a deadline that has passed", Deadlines{Suspended: true, Suspensions: suspensions(1)}, "a1", busy, "failed PlatformUnavailable"},
-		"one that has ended": {
+		"a suspension that is not recorded yet":      {"the deadline is extended, by an unknown time", Deadlines{Suspended: true}, "a1", busy, "pending PlatformUnavailable until 1ms"},
+		"a suspension that began after the deadline": {"the suspension does not extend a deadline that has passed", Deadlines{Suspended: true, Suspensions: suspensions(1)}, "a1", busy, "failed PlatformUnavailable"},
+		"a past suspension": {
 			"the deadline is later by then",
 			Deadlines{Suspensions: suspensions(-5, -3)},
 			"a1", busy, "pending PlatformUnavailable until 2m0.001s counted to -3m0s",
 		},
-		"one that has ended, counted not long enough": {"the retry would be too late anyway", Deadlines{Suspensions: []v1alpha1.Suspension{
+		"a past suspension, not counted in full": {"the retry would be too late anyway", Deadlines{Suspensions: []v1alpha1.Suspension{
 			{From: v1alpha1.NewTime(t0.Add(-2 * time.Millisecond)), Until: v1alpha1.NewTimePtr(t0)},
 		}}, "a1", busy, "failed PlatformUnavailable counted to 0s"},
 		"a pause that the platform announces": {
@@ -218,14 +218,14 @@ func TestRecordedWhileSuspended(t *testing.T) {
 			platforms.Result{Outcome: platforms.NotSent, Err: &platforms.Error{Class: platforms.ClassTransient, Problem: "busy", RetryAt: t0.Add(10 * time.Minute)}},
 			"pending PlatformUnavailable until 1h10m0s at first until 1ms",
 		},
-		"a refusal for good": {
+		"a permanent refusal": {
 			"time does not change that, and the platform is queried first",
 			Deadlines{Suspended: true, Suspensions: suspensions(-5)},
 			"a1",
 			platforms.Result{Outcome: platforms.Refused, Err: platforms.Errorf(platforms.ClassPermanent, "no")},
 			"pending Refused until 1ms",
 		},
-		"a late result": {"it has no effect", Deadlines{Suspensions: suspensions(-5, -3)}, "a0", busy, "pending until 1ms"},
+		"a late result": {"the late result has no effect", Deadlines{Suspensions: suspensions(-5, -3)}, "a0", busy, "pending until 1ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := open()
@@ -263,12 +263,12 @@ func TestExtendDeadlines(t *testing.T) {
 		wantUntil, wants time.Duration
 	}{
 		"within the deadline":     {"the owner's deadline is later than ten minutes", time.Hour, 0, 50 * time.Minute, 0, true, 110 * time.Minute, time.Hour},
-		"over":                    {"it no longer extends the deadline", time.Hour, 0, 20 * time.Minute, 20 * time.Minute, false, time.Hour, 0},
+		"over":                    {"the suspension no longer extends the deadline", time.Hour, 0, 20 * time.Minute, 20 * time.Minute, false, time.Hour, 0},
 		"shorter than the last":   {"a deadline never moves back", 2 * time.Hour, time.Hour, 50 * time.Minute, 40 * time.Minute, false, 2 * time.Hour, time.Hour},
 		"as long as the deadline": {"the deadline is extended to the end of the pause", time.Hour, 0, time.Hour, 0, true, 2 * time.Hour, time.Hour},
 		"a second pause":          {"the bound counts from the first deadline", 2 * time.Hour, time.Hour, 2 * time.Hour, 90 * time.Minute, true, 3 * time.Hour, time.Hour},
-		"near the limit":          {"it is retried again", 2 * time.Hour, time.Hour, 170 * time.Minute, 90 * time.Minute, true, 3 * time.Hour, time.Hour},
-		"beyond the limit":        {"it would be unexpectedly late", time.Hour, 0, 181 * time.Minute, 0, false, time.Hour, 0},
+		"near the limit":          {"the target is retried again", 2 * time.Hour, time.Hour, 170 * time.Minute, 90 * time.Minute, true, 3 * time.Hour, time.Hour},
+		"beyond the limit":        {"the post would be unexpectedly late", time.Hour, 0, 181 * time.Minute, 0, false, time.Hour, 0},
 		"after the deadline":      {"its time was over before", time.Hour, 0, 2 * time.Hour, 61 * time.Minute, false, time.Hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ func (w *world) answers(i int, add adder) {
 			add(i, name+"takes long", slow, false, func(n *world) { n.manager[i].ships[k].slow = true })
 		}
 		add(i, name+"refused for the moment", busy, false, func(n *world) { n.answer(i, k, later, 0) })
-		add(i, name+"refused for good", refusal, false, func(n *world) { n.answer(i, k, no, 0) })
+		add(i, name+"refused permanently", refusal, false, func(n *world) { n.answer(i, k, no, 0) })
 		add(i, name+"said to be a duplicate", duplicate, false, func(n *world) { n.answer(i, k, twin, 0) })
 		w.lyingAnswers(i, k, add)
 		if w.x.works {

@@ -92,7 +92,7 @@ func explore(s scenario) report {
 		}
 	}
 	if n, round := x.circle(); round {
-		return x.report(steps, &violation{Lost, "it repeats the same states"}, n)
+		return x.report(steps, &violation{Lost, "the option repeats the same states"}, n)
 	}
 	return x.report(steps, nil, -1)
 }

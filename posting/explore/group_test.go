@@ -107,7 +107,7 @@ func (w *world) groupSteps(add adder) {
 	if w.group.version == 0 || w.group.gone {
 		return
 	}
-	add(nobody, "somebody deletes the group", removed, false, func(n *world) { n.group.gone = true })
+	add(nobody, "a user deletes the group", removed, false, func(n *world) { n.group.gone = true })
 	add(nobody, "a tool applies an old copy of the group", putBack, false, func(n *world) {
 		n.group.version++
 		n.group.armed, n.group.closed = true, ^uint16(0)<<n.group.version
@@ -326,17 +326,17 @@ var armMutations = []mutation{
 		[]Rule{I3},
 	},
 	{
-		"a changed group counts as not opened", "the change may have opened it",
+		"a changed group counts as not opened", "the change may have opened the group",
 		func(s *scenario) { faults(2, stall, crash)(s); s.broken.conflictUnsent = true },
 		[]Rule{I3},
 	},
 	{
-		"a deleted group taken for one that was not opened", "K:a deleted group counts as not opened",
+		"a deleted group counts as unopened", "K:a deleted group counts as not opened",
 		func(s *scenario) { faults(2, crash, removed)(s); s.broken.missingUnsent = true },
 		[]Rule{I3, I4},
 	},
 	{
-		"a restored group counts as the claim's", "that group was opened",
+		"a restored group counts as the claim's", "the restored group was opened",
 		func(s *scenario) { faults(2, crash, putBack)(s); s.broken.anyVersion = true },
 		[]Rule{I3, I4},
 	},
@@ -366,7 +366,7 @@ var armMutations = []mutation{
 		[]Rule{I3, Group},
 	},
 	{
-		"a post that is armed and recovered, but cannot be cancelled", "it is sent although its owner tried to cancel it in time",
+		"a post that is armed and recovered, but cannot be cancelled", "the post is sent although its owner tried to cancel it in time",
 		func(s *scenario) { faults(1, crash)(s); s.alone, s.cancels, s.broken.freezeUnsent = true, true, true },
 		[]Rule{Cancel},
 	},

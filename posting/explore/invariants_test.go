@@ -187,7 +187,7 @@ func (w *world) checkTarget(before *v1alpha1.Post, o, n *v1alpha1.TargetStatus) 
 		w.checkHandedOver(n)
 	}
 	if attempt.Undecided(o) && !attempt.Undecided(n) && !attempt.Posted(n) && !answered && len(n.Cards) == len(o.Cards) {
-		w.failf(I6, "target %d goes on although nobody said what became of it", i)
+		w.failf(I6, "target %d continues although its outcome was not declared", i)
 	}
 }
 
@@ -284,7 +284,7 @@ func (w *world) checkHeld() {
 		for _, k := range m.known {
 			same := func(s ship) bool { return s.attempt == k.attempt && s.post == k.post }
 			if m.pc != down && !slices.ContainsFunc(m.ships, same) && !slices.ContainsFunc(m.kept, same) && w.x.policy != v1alpha1.OnUnknownRetry {
-				w.failf(I4, "manager %d knew what became of attempt %s (%s, %d) and forgot it unwritten", i, k.attempt, k.answer, k.post)
+				w.failf(I4, "manager %d knew the outcome of attempt %s (%s, %d) and forgot it unwritten", i, k.attempt, k.answer, k.post)
 			}
 		}
 	}

@@ -24,8 +24,8 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// The lives of a name are objects that are created and deleted under the same name; only the record preserves what
-// became of them. Decisions and records are production code; the API server, the bucket and the platform are models.
+// The lives of a name are objects that are created and deleted under the same name; only the record preserves their
+// outcome. Decisions and records are production code; the API server, the bucket and the platform are models.
 // Faults happen between two objects and, in a cluster rollback, between two states of an object (rollbacks_test.go).
 // The other scenarios cover faults during the delivery of one object.
 
@@ -364,7 +364,7 @@ func exploreLives(within bounds, b livesBroken) (states int, broken string) {
 		queue = queue[1:]
 		steps, goesOn := v.state.next(b)
 		if !goesOn && v.state.stuck() {
-			return len(seen), "it stays as it is:\n  " + strings.Join(v.path, "\n  ")
+			return len(seen), "the state does not change:\n  " + strings.Join(v.path, "\n  ")
 		}
 		for what, n := range steps {
 			key := n.key()
@@ -413,11 +413,11 @@ func assertNoticed(t *testing.T, states int, broken string) {
 
 func TestLivesMutations(t *testing.T) {
 	for name, b := range map[string]livesBroken{
-		"a post is deleted without a record":    {noRecord: true},
-		"a record replaces the one before":      {replaces: true},
-		"nobody looks":                          {noLook: true},
-		"an unknown outcome counts as rejected": {forgetsUnknown: true},
-		"a store that is away counts as no yes": {unlooked: true},
+		"a post is deleted without a record":              {noRecord: true},
+		"a record replaces the one before":                {replaces: true},
+		"no lookup":                                       {noLook: true},
+		"an unknown outcome counts as rejected":           {forgetsUnknown: true},
+		"an unavailable store counts as having no record": {unlooked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			states, broken := exploreLives(deletions, b)

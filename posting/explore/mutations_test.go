@@ -100,7 +100,7 @@ var mutations = []mutation{
 		[]Rule{I1},
 	},
 	{
-		"a container from before an edit", "it contains the text from before the edit",
+		"a container from before an edit", "the container contains the text from before the edit",
 		func(s *scenario) {
 			faults(1, stall)(s)
 			s.containers, s.edits, s.broken.otherCheckpoint = true, true, true
@@ -118,7 +118,7 @@ var mutations = []mutation{
 		[]Rule{I5},
 	},
 	{
-		"one lookup instead of two", "a lookup counts from its request: one that is recorded late is not proof",
+		"one lookup instead of two", "a lookup counts from its request: a late record is not proof",
 		func(s *scenario) { faults(2, stall, answerLost)(s); s.alone, s.broken.oneLook = true, true },
 		nil,
 	},
@@ -128,7 +128,7 @@ var mutations = []mutation{
 		nil,
 	},
 	{
-		"one lookup, counted from its recording", "it may be requested before absence counts, and recorded afterwards",
+		"one lookup, counted from its recording", "the lookup may be requested before absence counts, and recorded afterwards",
 		func(s *scenario) {
 			faults(2, stall, answerLost)(s)
 			s.alone, s.broken.oneLook, s.broken.datedLate = true, true, true
@@ -141,7 +141,7 @@ var mutations = []mutation{
 		[]Rule{I3},
 	},
 	{
-		"a lost response counts as a rejection", "it may be published",
+		"a lost response counts as a rejection", "the post may be published",
 		func(s *scenario) { faults(1, answerLost)(s); s.broken.lostIsNo = true },
 		[]Rule{I3},
 	},
@@ -151,12 +151,12 @@ var mutations = []mutation{
 		[]Rule{I3},
 	},
 	{
-		"a record without its resourceVersion", "it overwrites concurrent writes",
+		"a record without its resourceVersion", "the write overwrites concurrent ones",
 		func(s *scenario) { faults(2, stall, answerLost)(s); s.broken.blindRecord, s.noSchema = true, true },
 		[]Rule{I2, I3, I4},
 	},
 	{
-		"a result entered for another target", "that target's call may still be in progress",
+		"a result entered for another target", "the other target's call may still be in progress",
 		func(s *scenario) { faults(0)(s); s.targets, s.broken.otherTarget = 2, true },
 		[]Rule{I4, I7},
 	},
@@ -176,7 +176,7 @@ var mutations = []mutation{
 		[]Rule{I4},
 	},
 	{
-		"an accepted call counts as absent", "it is sent again, and both are published",
+		"an accepted call counts as absent", "the target is sent again, and both posts are published",
 		func(s *scenario) {
 			faults(1, endless)(s)
 			s.listing, s.works, s.broken.workIsAbsence = unreliable, true, true
@@ -184,7 +184,7 @@ var mutations = []mutation{
 		[]Rule{I3},
 	},
 	{
-		"a rejection of an accepted call counts as final", "it is sent again, and both are published",
+		"a rejection of an accepted call counts as final", "the target is sent again, and both posts are published",
 		func(s *scenario) {
 			faults(2, lies, endless)(s)
 			s.listing, s.works, s.tells, s.broken.workIsAbsence = unreliable, true, true, true
@@ -210,12 +210,12 @@ var mutations = []mutation{
 		[]Rule{I3},
 	},
 	{
-		"resending an unknown call without permission", "only the owner of the post may allow that",
+		"resending an unknown call without permission", "only the owner of the post may allow a resend",
 		func(s *scenario) { faults(1, answerLost)(s); s.listing, s.broken.alwaysRetry = unreliable, true },
 		[]Rule{I6},
 	},
 	{
-		"an unknown outcome without a message", "the user does not know what to do",
+		"an unknown outcome without a message", "the user does not know the remedy",
 		func(s *scenario) { faults(1, answerLost)(s); s.listing, s.broken.silent = unreliable, true },
 		[]Rule{I6},
 	},
@@ -233,7 +233,7 @@ var mutations = []mutation{
 		[]Rule{Lost},
 	},
 	{
-		"no check whether the cache is behind", "it spares a conflict: the resourceVersion protects",
+		"no check whether the cache is behind", "the check only spares a conflict: the resourceVersion protects",
 		func(s *scenario) { faults(2, stale, answerLost, writeLost)(s); s.broken.noStaleness = true },
 		nil,
 	},
@@ -246,7 +246,7 @@ var mutations = []mutation{
 		[]Rule{I3},
 	},
 	{
-		"an idempotent platform treated like any other", "a user is asked after lookups have failed, although a later one would settle it",
+		"an idempotent platform treated like any other", "a user is asked after lookups have failed, although a later lookup would settle the call",
 		func(s *scenario) {
 			faults(3, answerLost, blind)(s)
 			s.settings.StartingDeadline = 8 * time.Second
@@ -305,12 +305,12 @@ var brakeMutations = []mutation{
 		[]Rule{Brake},
 	},
 	{
-		"the end of a call recorded without the suspension", "it fails at a deadline that is about to be extended",
+		"the end of a call recorded without the suspension", "the target fails at a deadline that is about to be extended",
 		func(s *scenario) { faults(1, stall)(s); s.alone, s.broken.resultsUnheld = true, true },
 		[]Rule{Brake},
 	},
 	{
-		"a suspension that extends a deadline repeatedly", "it is sent unexpectedly late",
+		"a suspension that extends a deadline repeatedly", "the post is sent unexpectedly late",
 		func(s *scenario) { faults(2, busy, stall)(s); s.alone, s.broken.countTwice = true, true },
 		[]Rule{Brake},
 	},

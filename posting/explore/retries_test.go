@@ -250,8 +250,8 @@ func (r *retries) pass(who int, b retriesBroken, add func(string, func(*retries)
 	}
 }
 
-// original returns what a retry's process has read. A mutation takes undecided targets for failed ones, or does not wait
-// for the failed post's end.
+// original returns the failed post as a retry's process has read it. A mutation treats undecided targets as failed, or
+// does not wait for the end of the failed post.
 func (r *retries) original(who int, b retriesBroken) *delivery.Original {
 	if r.read[who].Name == "" {
 		return &delivery.Original{}
@@ -342,7 +342,7 @@ func (r *retries) wrong() string {
 	return ""
 }
 
-// lost returns what is missing in a state in which no process has work to do: as long as the failed post exists and
+// lost returns the missing posts in a state in which no process has work to do: as long as the failed post exists and
 // no further call failed, everything that is proven not to be public has been sent by one of the retries.
 func (r *retries) lost() string {
 	failed := r.posts[failedPost]
@@ -435,11 +435,11 @@ func TestRetries(t *testing.T) {
 
 func TestRetriesMutations(t *testing.T) {
 	for name, b := range map[string]retriesBroken{
-		"the reservation ignores the version":  {blindly: true},
-		"nothing is reserved":                  {unreserved: true},
-		"what may be out counts as refused":    {trusting: true},
-		"the failed post's end is not awaited": {unfinished: true},
-		"the record forgets who retries":       {forgetful: true},
+		"the reservation ignores the version":           {blindly: true},
+		"no reservation":                                {unreserved: true},
+		"a possibly published target counts as refused": {trusting: true},
+		"the failed post's end is not awaited":          {unfinished: true},
+		"the record forgets who retries":                {forgetful: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			states, broken := exploreRetries(b)

@@ -125,7 +125,7 @@ func (l *lives) rewindSteps(b livesBroken, add func(string, func(*lives))) {
 		})
 	}
 	if l.begins > 0 {
-		add("Herald is installed anew, which is taken for a snapshot", func(n *lives) { n.begins--; n.doubt(true) })
+		add("Herald is reinstalled, which looks like a snapshot", func(n *lives) { n.begins--; n.doubt(true) })
 		if l.away {
 			add("a manager begins that cannot tell", func(n *lives) { n.begins--; n.doubt(false) })
 		}
@@ -143,7 +143,7 @@ func (l *lives) rewindSteps(b livesBroken, add func(string, func(*lives))) {
 
 // rewound returns the Rollback that a reconciliation sees.
 func (l *lives) rewound(b livesBroken) delivery.Rollback {
-	known := delivery.Rollback{DetectedAt: l.noticed, UncertainSince: l.unsure, Problem: "the store is away"}
+	known := delivery.Rollback{DetectedAt: l.noticed, UncertainSince: l.unsure, Problem: "the store is unavailable"}
 	switch {
 	case b.undoubted:
 		known.UncertainSince = time.Time{}

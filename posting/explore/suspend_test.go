@@ -54,9 +54,9 @@ func (x *explorer) moved(pulled bool, entered []v1alpha1.Suspension) *brake {
 func (w *world) brakeSteps(add adder) {
 	switch {
 	case w.brake.pulled:
-		add(nobody, "somebody releases the brake", "", false, func(n *world) { n.moveBrake(n.x.moved(false, n.brake.entered)) })
+		add(nobody, "an operator ends the suspension", "", false, func(n *world) { n.moveBrake(n.x.moved(false, n.brake.entered)) })
 	case w.pulls > 0:
-		add(nobody, "somebody pulls the brake", "", true, func(n *world) {
+		add(nobody, "an operator suspends publishing", "", true, func(n *world) {
 			n.pulls--
 			n.moveBrake(n.x.moved(true, n.brake.entered))
 		})

@@ -63,7 +63,7 @@ func (w *world) ticketSteps(add adder) {
 		name := "the platform publishes " + ticketName(i+1)
 		add(nobody, name, "", t.limit == never, func(n *world) { n.tickets[i].post = n.land(t.call, true) })
 		name = "the platform gives up " + ticketName(i+1)
-		add(nobody, name+" for good", givesUp, false, func(n *world) { n.tickets[i].gave = no })
+		add(nobody, name+" permanently", givesUp, false, func(n *world) { n.tickets[i].gave = no })
 		add(nobody, name+" for the moment", givesUp, false, func(n *world) { n.tickets[i].gave = later })
 		if t.limit != never {
 			add(nobody, "the platform works for ever on "+ticketName(i+1), endless, false, func(n *world) { n.tickets[i].limit = never })

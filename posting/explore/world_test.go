@@ -45,15 +45,15 @@ const (
 	answerLost fault = "the answer of the platform is lost"
 	notReached fault = "the platform cannot be reached"
 	busy       fault = "the platform refuses for the moment"
-	refusal    fault = "the platform refuses for good"
-	duplicate  fault = "the platform takes the post for a duplicate"
+	refusal    fault = "the platform refuses permanently"
+	duplicate  fault = "the platform reports the post as a duplicate"
 	slow       fault = "the platform is slow"
-	blind      fault = "the platform cannot be asked"
+	blind      fault = "the platform does not respond to lookups"
 	// lies: the call takes effect, but the platform responds with an error.
 	lies fault = "the platform publishes and refuses"
 	// denied: the platform refuses to list the account's posts.
 	denied    fault = "the platform refuses the question"
-	givesUp   fault = "the platform gives up what it took"
+	givesUp   fault = "the platform gives up an accepted post"
 	endless   fault = "the platform works for ever"
 	clockJump fault = "the clock jumps"
 	// removed and putBack happen to the group of a crowd: its object is deleted, or an old copy of it is applied.
@@ -180,7 +180,7 @@ func (w *world) peopleSteps(add adder) {
 	post := w.etcd.post
 	frozen := post.Status.Finished || started(post)
 	if w.mayCancel {
-		add(nobody, "somebody cancels the post", "", true, func(n *world) {
+		add(nobody, "a user cancels the post", "", true, func(n *world) {
 			n.mayCancel = false
 			if n.cancellable(frozen) {
 				n.putSpec(func(p *v1alpha1.Post) { p.Spec.Cancelled = true; p.Generation++ })
@@ -193,7 +193,7 @@ func (w *world) peopleSteps(add adder) {
 		})
 	}
 	if w.mayEdit {
-		add(nobody, "somebody edits the post", "", true, func(n *world) {
+		add(nobody, "a user edits the post", "", true, func(n *world) {
 			n.mayEdit = false
 			if !frozen {
 				n.putSpec(func(p *v1alpha1.Post) { edit(p); p.Generation++ })

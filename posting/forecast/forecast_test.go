@@ -42,12 +42,12 @@ func TestLate(t *testing.T) {
 		places  int
 		want    []bool
 	}{
-		{"there are no uploads", nil, 4, []bool{}},
-		{"there is time", []Upload{upload("a", 10, 9)}, 4, []bool{false}},
-		{"it ends when the post is due", []Upload{upload("a", 10, 10)}, 4, []bool{false}},
-		{"one upload takes too long", []Upload{upload("a", 10, 11)}, 4, []bool{true}},
+		{"the forecast has no uploads", nil, 4, []bool{}},
+		{"the upload ends in time", []Upload{upload("a", 10, 9)}, 4, []bool{false}},
+		{"the upload ends when the post is due", []Upload{upload("a", 10, 10)}, 4, []bool{false}},
+		{"one upload exceeds the time", []Upload{upload("a", 10, 11)}, 4, []bool{true}},
 		{"its time has passed", []Upload{upload("a", -1, 1)}, 4, []bool{true}},
-		{"it cannot start earlier", []Upload{upload("a", 30, 10, from(25))}, 4, []bool{true}},
+		{"the upload cannot start earlier", []Upload{upload("a", 30, 10, from(25))}, 4, []bool{true}},
 		{"a team has half of the places: the third waits", many(3, upload("a", 10, 9)), 4, []bool{false, false, true}},
 		{"the earlier post is uploaded first", []Upload{upload("a", 60, 20), upload("a", 20, 20)}, 2, []bool{false, false}},
 		{"the earlier post delays the later one", []Upload{upload("a", 30, 20), upload("a", 20, 20)}, 2, []bool{true, false}},
@@ -96,7 +96,7 @@ func TestLate(t *testing.T) {
 			4,
 			[]bool{false, false, false, true},
 		},
-		{"there are no slots", []Upload{upload("a", 10, 9)}, 0, []bool{false}},
+		{"the process has no slots", []Upload{upload("a", 10, 9)}, 0, []bool{false}},
 	} {
 		if diff := cmp.Diff(tt.want, Late(tt.uploads, tt.places, now)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
@@ -140,7 +140,7 @@ func TestPace(t *testing.T) {
 		ended  []ended
 		want   map[Kind]float64
 	}{
-		{"there are no measurements", nil, map[Kind]float64{}},
+		{"the forecast has no measurements", nil, map[Kind]float64{}},
 		{"the only measurement", []ended{{1000, 10 * time.Second, 0}}, map[Kind]float64{kind: 100}},
 		{"measurements are weighted by duration", []ended{{1000, 10 * time.Second, 0}, {9000, 10 * time.Second, 0}}, map[Kind]float64{kind: 500}},
 		{"an old one counts for less", []ended{{1000, 10 * time.Second, 0}, {2000, 10 * time.Second, 15}}, map[Kind]float64{kind: 2500.0 / 15}},
@@ -165,7 +165,7 @@ func TestRemaining(t *testing.T) {
 		elapsed     time.Duration
 		want        time.Duration
 	}{
-		{"it has just started", 1000, 0, 0, 10 * time.Second},
+		{"the upload has just started", 1000, 0, 0, 10 * time.Second},
 		{"the platform fetches it, and is expected to be half through", 1000, 0, 5 * time.Second, 5 * time.Second},
 		{"the platform downloads slowly", 1000, 0, 30 * time.Second, 30 * time.Second},
 		{"the platform fetches it, and should be done", 1000, 0, 10 * time.Second, 10 * time.Second},
@@ -173,7 +173,7 @@ func TestRemaining(t *testing.T) {
 		{"half is sent at a lower rate", 1000, 500, 20 * time.Second, 20 * time.Second},
 		{"half is sent at a higher rate", 1000, 500, time.Second, 5 * time.Second},
 		{"a part was sent twice", 1000, 1200, 20 * time.Second, 0},
-		{"it hardly moves", 1 << 40, 1, time.Hour, longest},
+		{"the upload hardly progresses", 1 << 40, 1, time.Hour, longest},
 	} {
 		if got := Remaining(tt.bytes, tt.sent, tt.elapsed, rate); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.reason, got, tt.want)

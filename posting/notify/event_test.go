@@ -41,7 +41,7 @@ func TestOfPost(t *testing.T) {
 		"a post that is published on one target only has failed": {
 			v1alpha1.PostStatus{Phase: v1alpha1.PhaseFailed, Finished: true, FinishedAt: at}, "post.failed p Dec 1 12:00;",
 		},
-		"a user cancelled it": {v1alpha1.PostStatus{Phase: v1alpha1.PhaseCancelled, Finished: true, FinishedAt: at}, ""},
+		"a cancelled post has no event": {v1alpha1.PostStatus{Phase: v1alpha1.PhaseCancelled, Finished: true, FinishedAt: at}, ""},
 		"an undecided post, when it became undecided": {
 			v1alpha1.PostStatus{Phase: v1alpha1.PhaseFailed, Conditions: unknown}, "post.needs_attention p Dec 1 11:00;",
 		},
@@ -78,14 +78,14 @@ func TestOfConnection(t *testing.T) {
 	}{
 		"a healthy account has no event":                      {conditions: []metav1.Condition{ready}},
 		"an account with a distant expiry needs no attention": {conditions: []metav1.Condition{ready}, by: in(8)},
-		"a week before, it is reported":                       {conditions: []metav1.Condition{ready}, by: in(7), want: "connection.expiring c Dec 1 12:00;"},
-		"later it is still the same event":                    {conditions: []metav1.Condition{ready}, by: in(3), want: "connection.expiring c Nov 27 12:00;"},
+		"the expiry is reported a week before":                {conditions: []metav1.Condition{ready}, by: in(7), want: "connection.expiring c Dec 1 12:00;"},
+		"a later report is the same event":                    {conditions: []metav1.Condition{ready}, by: in(3), want: "connection.expiring c Nov 27 12:00;"},
 		"an account connected with less than a week left": {
 			conditions: []metav1.Condition{recent}, by: in(2), want: "connection.expiring c Dec 1 11:00;",
 		},
-		"a disabled account needs no reconnection": {conditions: []metav1.Condition{ready}, by: in(3), disabled: true},
-		"past the deadline it needs attention":     {conditions: []metav1.Condition{ready}, by: in(-1)},
-		"a revoked account, and not that it expires": {
+		"a disabled account needs no reconnection":     {conditions: []metav1.Condition{ready}, by: in(3), disabled: true},
+		"an account past the deadline needs attention": {conditions: []metav1.Condition{ready}, by: in(-1)},
+		"a revoked account is not reported as expiring": {
 			conditions: []metav1.Condition{
 				condition(v1alpha1.ConditionReady, "False", v1alpha1.ReasonRevoked, noon.Add(-2*time.Hour)),
 				condition(v1alpha1.ConditionStalled, "True", v1alpha1.ReasonRevoked, noon.Add(-time.Hour)),
@@ -95,7 +95,7 @@ func TestOfConnection(t *testing.T) {
 			condition(v1alpha1.ConditionReady, "False", v1alpha1.ReasonPlatformUnavailable, noon),
 			condition(v1alpha1.ConditionReconciling, "True", v1alpha1.ReasonPlatformUnavailable, noon),
 		}},
-		"a user disabled it": {conditions: []metav1.Condition{
+		"a disabled account has no event": {conditions: []metav1.Condition{
 			condition(v1alpha1.ConditionReady, "False", v1alpha1.ReasonDisabled, noon),
 			condition(v1alpha1.ConditionStalled, "True", v1alpha1.ReasonDisabled, noon),
 		}},
@@ -151,7 +151,7 @@ func TestID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.event.ID("") == id || tc.event.ID(notifierUID(tc.notifier)) == id {
-				t.Error("it has the same id, so its receiver would ignore it")
+				t.Error("the receiver would ignore an event with the same id")
 			}
 		})
 	}

@@ -58,42 +58,42 @@ func TestOffer(t *testing.T) {
 		at   time.Time
 		want bool
 	}{
-		"an event of now":                               {noon, true},
-		"one that was recorded late":                    {noon.Add(-30 * time.Minute), true},
-		"what happened before the notifier was created": {noon.Add(-2 * time.Hour), false},
+		"a present event":                               {noon, true},
+		"an event that was recorded late":               {noon.Add(-30 * time.Minute), true},
+		"an event before the notifier was created":      {noon.Add(-2 * time.Hour), false},
 		"an event from a fast clock":                    {noon.Add(time.Hour), true},
-		"what happened a second before the creation":    {noon.Add(-time.Hour - time.Second), false},
+		"an event a second before the creation":         {noon.Add(-time.Hour - time.Second), false},
 		"the time of a condition may be the creation's": {noon.Add(-time.Hour), true},
 		"an event soon after the notifier's creation":   {noon.Add(-time.Hour + time.Millisecond), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := emptyQueue()
 			if got := q.Offer(event("a", tc.at), noon); got != tc.want {
-				t.Errorf("it was accepted: %v", got)
+				t.Errorf("the event was accepted: %v", got)
 			}
 			if q.Offer(event("a", tc.at), noon) {
-				t.Error("it was accepted twice")
+				t.Error("the event was accepted twice")
 			}
 		})
 	}
 	t.Run("an event of a day ago is listed, even if it cannot be sent any more", func(t *testing.T) {
 		if !emptyQueue().Offer(event("a", noon), noon.Add(MaxAge)) {
-			t.Error("it was not accepted")
+			t.Error("the event was not accepted")
 		}
 	})
 	t.Run("an event of more than a day ago is too late", func(t *testing.T) {
 		if emptyQueue().Offer(event("a", noon), noon.Add(MaxAge+1)) {
-			t.Error("it was accepted")
+			t.Error("the event was accepted")
 		}
 	})
-	t.Run("a sent one is known, although its time was not processed yet", func(t *testing.T) {
+	t.Run("a sent event is known, although its time was not processed yet", func(t *testing.T) {
 		q := emptyQueue()
 		q.Offer(event("a", noon), noon)
 		drain(q, noon, always(success))
 		var s v1alpha1.NotifierStatus
 		q.Save(&s, noon)
 		if q.Offer(event("a", noon), noon) {
-			t.Error("it was accepted again")
+			t.Error("the event was accepted again")
 		}
 		q.Save(&s, noon.Add(time.Hour))
 		if len(q.settled) != 0 {
@@ -117,7 +117,7 @@ func TestOrder(t *testing.T) {
 	q.Record(n, refused, noon)
 	after := noon.Add(pauses[0] - time.Millisecond)
 	if next, wake := q.Next(after); next != nil || !wake.Equal(noon.Add(pauses[0])) {
-		t.Errorf("a receiver that fails has its pause: %v until %s", next, wake)
+		t.Errorf("a failing receiver has its pause: %v until %s", next, wake)
 	}
 	// The first one has failed twice, so that it waits longer than its receiver.
 	n.notBefore = noon.Add(time.Hour)
@@ -137,13 +137,13 @@ func TestNext(t *testing.T) {
 		attempts []int32
 		want     string
 	}{
-		"the one with the fewest attempts is first":                {[]int32{3, 1, 2}, "p1"},
-		"among equals, the oldest is first":                        {[]int32{2, 2}, "p0"},
-		"one that was not tried yet is before all":                 {[]int32{1, 0}, "p1"},
-		"one that waits does not delay the others":                 {[]int32{-1, 2}, "p1"},
-		"the queue is asked again when the first one may be sent":  {[]int32{-1, -2}, ""},
-		"one that may be sent does not wait for a later one":       {[]int32{2, -1}, "p0"},
-		"nothing is sent, and no time is set, if there is nothing": {nil, ""},
+		"the notification with the fewest attempts is first":               {[]int32{3, 1, 2}, "p1"},
+		"among equals, the oldest is first":                                {[]int32{2, 2}, "p0"},
+		"an untried notification is before all others":                     {[]int32{1, 0}, "p1"},
+		"a waiting notification does not delay the others":                 {[]int32{-1, 2}, "p1"},
+		"the queue is asked again when the first notification may be sent": {[]int32{-1, -2}, ""},
+		"a due notification does not wait for a later one":                 {[]int32{2, -1}, "p0"},
+		"an empty queue sends nothing, and sets no time":                   {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := emptyQueue()
@@ -192,7 +192,7 @@ func TestPauses(t *testing.T) {
 	var s v1alpha1.NotifierStatus
 	q.Save(&s, now)
 	if d := s.Deliveries[0]; s.Pending != 0 || d.State != v1alpha1.DeliveryFailed || d.Message != refused.Problem {
-		t.Errorf("after a day it has failed with its last error, not %+v", d)
+		t.Errorf("after a day the notification has failed with its last error, not %+v", d)
 	}
 }
 
@@ -236,18 +236,18 @@ func TestPauseOfNotification(t *testing.T) {
 	}
 	q.notBefore = now
 	if got := drain(q, now, always(success)); !slices.Equal(got, []string{"good"}) {
-		t.Errorf("sent %v, want the one that was not rejected", got)
+		t.Errorf("sent %v, want the notification that was not rejected", got)
 	}
 	if n, wake := q.Next(now); n != nil || !wake.Equal(now.Add(time.Second)) {
-		t.Errorf("%v and %s, want the second pause of the one that was rejected twice", n, wake)
+		t.Errorf("%v and %s, want the second pause of the notification that was rejected twice", n, wake)
 	}
 }
 
 func TestRetryAfter(t *testing.T) {
 	for name, tc := range map[string]struct{ requested, want time.Duration }{
-		"the receiver sends a longer Retry-After": {20 * time.Minute, 20 * time.Minute},
-		"a shorter one does not speed it up":      {time.Second, pauses[0]},
-		"Retry-After is limited to a day":         {30 * time.Hour, maxRetryAfter},
+		"the receiver sends a longer Retry-After":          {20 * time.Minute, 20 * time.Minute},
+		"a shorter Retry-After does not shorten the pause": {time.Second, pauses[0]},
+		"Retry-After is limited to a day":                  {30 * time.Hour, maxRetryAfter},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := emptyQueue()
@@ -255,7 +255,7 @@ func TestRetryAfter(t *testing.T) {
 			n, _ := q.Next(noon)
 			q.Record(n, Result{Problem: "it answered with status 429", RetryAfter: tc.requested}, noon)
 			if _, wake := q.Next(noon); !wake.Equal(noon.Add(tc.want)) {
-				t.Errorf("it pauses for %s", wake.Sub(noon))
+				t.Errorf("the queue pauses for %s", wake.Sub(noon))
 			}
 		})
 	}
@@ -332,7 +332,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("%d expired after an hour", len(expired))
 		}
 	})
-	t.Run("and nothing for what was never tried", func(t *testing.T) {
+	t.Run("an untried event loses nothing", func(t *testing.T) {
 		q := emptyQueue()
 		offer(q, noon, "a")
 		later := noon.Add(3 * MaxAge)
@@ -340,7 +340,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("%d were given up", len(expired))
 		}
 	})
-	t.Run("what was tried before has the rest of its day", func(t *testing.T) {
+	t.Run("a tried event has the rest of its day", func(t *testing.T) {
 		q := emptyQueue()
 		offer(q, noon, "a")
 		drain(q, noon, always(refused))
@@ -348,7 +348,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("%d were given up", len(expired))
 		}
 	})
-	t.Run("what was processed is not sent again, although it is no longer listed", func(t *testing.T) {
+	t.Run("a processed event is not sent again, although it is no longer listed", func(t *testing.T) {
 		q := emptyQueue()
 		var names []string
 		for i := range v1alpha1.MaxFinishedDeliveries + 1 {
@@ -430,7 +430,7 @@ func TestBoundedMemory(t *testing.T) {
 		t.Fatal("a half-empty queue has no space")
 	}
 	if q.HasSpace() {
-		t.Error("they are to be offered once")
+		t.Error("each event must be offered once")
 	}
 	for _, e := range all {
 		q.Offer(e, noon)
@@ -448,10 +448,10 @@ func TestSaveProcessed(t *testing.T) {
 		// late is the time of an event that arrives after the others; zero for none.
 		late, want time.Time
 	}{
-		"those that may still become visible":    {0, time.Time{}, seen.Add(-settlingTime)},
-		"not those that the status lists":        {v1alpha1.MaxPendingDeliveries, time.Time{}, seen.Add(-settlingTime)},
-		"those that the status has no space for": {v1alpha1.MaxPendingDeliveries + 1, time.Time{}, noon.Add(v1alpha1.MaxPendingDeliveries*time.Millisecond - time.Millisecond)},
-		"those that the memory has no space for": {maxQueued, noon.Add(-30 * time.Minute), noon.Add(-30*time.Minute - time.Millisecond)},
+		"events that may still become visible":    {0, time.Time{}, seen.Add(-settlingTime)},
+		"events that the status does not list":    {v1alpha1.MaxPendingDeliveries, time.Time{}, seen.Add(-settlingTime)},
+		"events that the status has no space for": {v1alpha1.MaxPendingDeliveries + 1, time.Time{}, noon.Add(v1alpha1.MaxPendingDeliveries*time.Millisecond - time.Millisecond)},
+		"events that the memory has no space for": {maxQueued, noon.Add(-30 * time.Minute), noon.Add(-30*time.Minute - time.Millisecond)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := emptyQueue()
@@ -488,17 +488,17 @@ func TestResend(t *testing.T) {
 		t.Fatal("a delivered notification cannot be sent again")
 	}
 	if expired := q.Expire(later); len(expired) > 0 {
-		t.Error("its lifetime did not start again")
+		t.Error("the lifetime of the notification did not start again")
 	}
 	if n, _ := q.Next(later); n == nil || n.ID != e.ID("n") || n.Attempts != 1 {
-		t.Errorf("it is sent with its id and the number of earlier attempts, not %+v", n)
+		t.Errorf("the event is sent with its id and the number of earlier attempts, not %+v", n)
 	}
 	drain(q, later, always(refused))
 	if !q.Resend(e.ID("n"), later) {
 		t.Error("a waiting notification cannot be sent immediately")
 	}
 	if n, _ := q.Next(later); n == nil {
-		t.Error("it still waits")
+		t.Error("the event still waits")
 	}
 }
 
@@ -510,15 +510,15 @@ func TestResendUntried(t *testing.T) {
 	later := noon.Add(MaxAge)
 	q.Expire(later)
 	if !q.Resend(e.ID("n"), later) {
-		t.Fatal("it is not known")
+		t.Fatal("the event is unknown")
 	}
 	if expired := q.Expire(later.Add(resumeFor - 1)); len(expired) > 0 {
-		t.Error("it has expired again")
+		t.Error("the event has expired again")
 	}
 	var s v1alpha1.NotifierStatus
 	q.Save(&s, later)
 	if len(s.Deliveries) != 1 || s.Deliveries[0].State != v1alpha1.DeliveryPending {
-		t.Errorf("the list shows %+v, want that it waits", s.Deliveries)
+		t.Errorf("the list shows %+v, want a waiting notification", s.Deliveries)
 	}
 }
 
@@ -542,6 +542,6 @@ func TestDeliveries(t *testing.T) {
 		t.Error(diff)
 	}
 	if !s.ProcessedThrough.Equal(v1alpha1.NewTimePtr(noon.Add(2*time.Hour - settlingTime))) {
-		t.Errorf("late records would be missed: %s", s.ProcessedThrough)
+		t.Errorf("the queue would miss late records: %s", s.ProcessedThrough)
 	}
 }

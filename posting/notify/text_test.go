@@ -53,7 +53,7 @@ func TestJSON(t *testing.T) {
 	gone := event("launch", noon)
 	body, err = Deleted(&gone, &Site{Namespace: "acme"}).JSON()
 	if want := `{"type":"post.posted","timestamp":"2026-12-01T12:00:00.000Z","data":{"id":"launch","object":"post","team":"acme","deleted":true}}`; err != nil || string(body) != want {
-		t.Errorf("of a deleted post: %s, %v", body, err)
+		t.Errorf("a deleted post: %s, %v", body, err)
 	}
 }
 
@@ -78,19 +78,19 @@ func TestAbout(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		payload *Payload
-		// of is a part of the payload, in words.
+		// of returns a part of the text.
 		of   func(d *Data) string
 		want string
 	}{
-		"a YouTube title":             {"people know it by that", AboutPost(&e, site, titled(v1alpha1.PlatformX, v1alpha1.PlatformYouTube)), title, "the title"},
-		"options of another platform": {"they are not shown there", AboutPost(&e, site, titled(v1alpha1.PlatformX, v1alpha1.PlatformThreads)), title, "the caption"},
+		"a YouTube title":             {"users know a video by its title", AboutPost(&e, site, titled(v1alpha1.PlatformX, v1alpha1.PlatformYouTube)), title, "the title"},
+		"options of another platform": {"the other platform does not show these options", AboutPost(&e, site, titled(v1alpha1.PlatformX, v1alpha1.PlatformThreads)), title, "the caption"},
 		"no entry":                    {"the platform is not recorded yet", AboutPost(&e, site, titled(v1alpha1.PlatformX)), title, "the caption"},
-		"two targets":                 {"each has its outcome", AboutPost(&e, site, failedPost("hi")), connections, "acme-x acme-threads"},
-		"a removed target":            {"nobody wants it any more", AboutPost(&e, site, removed), connections, "acme-x"},
-		"a withdrawn target":          {"nobody wants it any more", AboutPost(&e, site, withdrawn), connections, "acme-x"},
-		"a ready account":             {"nothing is wrong", AboutConnection(&e, site, &v1alpha1.Connection{Status: v1alpha1.ConnectionStatus{Conditions: ready}}), problem, ""},
+		"two targets":                 {"each target has its outcome", AboutPost(&e, site, failedPost("hi")), connections, "acme-x acme-threads"},
+		"a removed target":            {"the target is no longer wanted", AboutPost(&e, site, removed), connections, "acme-x"},
+		"a withdrawn target":          {"the target is no longer wanted", AboutPost(&e, site, withdrawn), connections, "acme-x"},
+		"a ready account":             {"the account has no problem", AboutConnection(&e, site, &v1alpha1.Connection{Status: v1alpha1.ConnectionStatus{Conditions: ready}}), problem, ""},
 		"a revoked account":           {"its owner has to act", AboutConnection(&e, site, &v1alpha1.Connection{Status: v1alpha1.ConnectionStatus{Conditions: revoked}}), problem, "Revoked: because"},
-		"a rejected file":             {"its owner has to change it", AboutMedia(&e, site, &v1alpha1.Media{Status: v1alpha1.MediaStatus{Conditions: revoked}}), problem, "Revoked: because"},
+		"a rejected file":             {"the owner has to change the file", AboutMedia(&e, site, &v1alpha1.Media{Status: v1alpha1.MediaStatus{Conditions: revoked}}), problem, "Revoked: because"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.of(&tc.payload.Data); got != tc.want {
@@ -190,8 +190,8 @@ func TestLines(t *testing.T) {
 		"an account that expires has its deadline": {
 			Payload{Type: v1alpha1.EventConnectionExpiring, Data: Data{ReconnectBy: by}}, []string{"Connect the account again before 1 December 2026, 12:00 UTC."},
 		},
-		"the deadline may have changed":     {Payload{Type: v1alpha1.EventConnectionExpiring}, nil},
-		"a deleted object has nothing else": {Payload{Type: v1alpha1.EventMediaRejected, Data: Data{Deleted: true}}, []string{"It has been deleted in the meantime."}},
+		"the deadline may have changed":       {Payload{Type: v1alpha1.EventConnectionExpiring}, nil},
+		"a deleted object has no other lines": {Payload{Type: v1alpha1.EventMediaRejected, Data: Data{Deleted: true}}, []string{"It has been deleted in the meantime."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := tc.payload.Text()

@@ -61,21 +61,21 @@ func TestStored(t *testing.T) {
 		used    int
 		settled bool
 	}{
-		"Waiting":          {"it will be published", "", post(), 2, false},
+		"Waiting":          {"the post will be published", "", post(), 2, false},
 		"Scheduled":        {"a scheduled post counts in its month", "", post(scheduled(today.AddDate(0, 0, 9))), 2, false},
-		"Rescheduled":      {"it counts in the new month", "", post(scheduled(today.AddDate(0, 0, 10))), 0, false},
+		"Rescheduled":      {"the post counts in the new month", "", post(scheduled(today.AddDate(0, 0, 10))), 0, false},
 		"Cancelled":        {"the apiserver could not release it", "", post(cancelled), 0, false},
 		"Draft":            {"a draft has no reservation", "", post(draft), 0, false},
 		"CountedElsewhere": {"a started delivery has moved the entry to another Usage", "", post(entry(v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing)), 0, false},
-		"Sending":          {"it may be published", "1", post(entry(v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing)), 2, false},
-		"Posted":           {"it is published permanently", "1", post(entry(v1alpha1.PhasePosted, v1alpha1.PhasePosted)), 2, true},
-		"PostedLate":       {"it counts in the month for which it was scheduled", "1", post(scheduled(today.AddDate(0, 0, 10)), entry(v1alpha1.PhasePosted, v1alpha1.PhasePosted)), 2, true},
+		"Sending":          {"the post may be published", "1", post(entry(v1alpha1.PhaseProcessing, v1alpha1.PhaseProcessing)), 2, false},
+		"Posted":           {"a publication is permanent", "1", post(entry(v1alpha1.PhasePosted, v1alpha1.PhasePosted)), 2, true},
+		"PostedLate":       {"the post counts in the month for which it was scheduled", "1", post(scheduled(today.AddDate(0, 0, 10)), entry(v1alpha1.PhasePosted, v1alpha1.PhasePosted)), 2, true},
 		"HalfFailed":       {"one of two was rejected", "1", post(entry(v1alpha1.PhasePosted, v1alpha1.PhaseFailed)), 1, true},
 		"HalfUnknown":      {"one of two may be published, and a user may declare it not published", "1", post(entry(v1alpha1.PhaseFailed, v1alpha1.PhasePosted), unknown), 2, false},
-		"Claimless":        {"it was counted, its claim failed, and it was cancelled", "1", post(cancelled), 0, false},
+		"Claimless":        {"the post was counted, its claim failed, and it was cancelled", "1", post(cancelled), 0, false},
 		"Moved":            {"an edit moved one of two to Threads", "", post(second("threads")), 1, false},
-		"MovedAndSent":     {"both were counted before the edit was seen", "1", post(second("threads"), entry(v1alpha1.PhasePosted, v1alpha1.PhasePosted), onThreads), 1, true},
-		"Forgotten":        {"the connection was deleted, so it may have been X", "", post(second("gone")), 2, false},
+		"MovedAndSent":     {"both targets were counted before the edit was seen", "1", post(second("threads"), entry(v1alpha1.PhasePosted, v1alpha1.PhasePosted), onThreads), 1, true},
+		"Forgotten":        {"the connection was deleted, so it may have been on X", "", post(second("gone")), 2, false},
 		"OtherPost":        {"the counted post was deleted and its name reused", "0", post(draft), 2, true},
 	}
 	known := map[string]*v1alpha1.Connection{
@@ -125,15 +125,15 @@ func TestUses(t *testing.T) {
 		connection *v1alpha1.Connection
 		x, inbox   usage.Use
 	}{
-		"X":           {"it is sent to X", text(), to(v1alpha1.PlatformX), takes(1), takes(0)},
-		"Threads":     {"it is sent elsewhere, perhaps since an edit", text(), to(v1alpha1.PlatformThreads), takes(0), takes(0)},
+		"X":           {"the target is sent to X", text(), to(v1alpha1.PlatformX), takes(1), takes(0)},
+		"Threads":     {"the target is sent elsewhere, perhaps since an edit", text(), to(v1alpha1.PlatformThreads), takes(0), takes(0)},
 		"Moved":       {"records from before an edit do not count", text(waitsFor), to(v1alpha1.PlatformThreads), takes(0), takes(0)},
 		"Inbox":       {"a draft on TikTok", text(inbox), onTikTok, takes(0), takes(1)},
 		"OtherInbox":  {"a draft of another account", text(inbox), otherInbox, takes(0), takes(0)},
 		"NotInInbox":  {"published on TikTok", text(), onTikTok, takes(0), takes(0)},
 		"Unknown":     {"the connection was deleted, so the count remains", text(inbox), nil, assumed(1), assumed(1)},
-		"Replaced":    {"it was published on X, and its connection's name is another's now", text(postedOn(v1alpha1.PlatformX)), to(v1alpha1.PlatformThreads), final(1), final(0)},
-		"Elsewhere":   {"it was published on Threads, and its connection was deleted", text(postedOn(v1alpha1.PlatformThreads)), nil, final(0), final(0)},
+		"Replaced":    {"the target was published on X, and another connection has the name now", text(postedOn(v1alpha1.PlatformX)), to(v1alpha1.PlatformThreads), final(1), final(0)},
+		"Elsewhere":   {"the target was published on Threads, and its connection was deleted", text(postedOn(v1alpha1.PlatformThreads)), nil, final(0), final(0)},
 		"Tree":        {"the cards count", text(cards(7)), to(v1alpha1.PlatformX), takes(7), takes(0)},
 		"UnknownTree": {"an inbox draft counts once, whatever its content", text(cards(7)), nil, assumed(7), assumed(1)},
 	}
@@ -182,7 +182,7 @@ func TestCounters(t *testing.T) {
 		"Unlimited": {"the plan does not limit posts to X", Limits{}, text(to("x")), nil},
 		"Inboxes":   {"each account has its own count", Limits{}, text(to("tik", "tok", "tik")), []v1alpha1.UsageSpec{tik, tok}},
 		"Both":      {"the plan's limits come first", starter, text(to("tik", "x")), []v1alpha1.UsageSpec{XPosts(noon), tik}},
-		"Unknown":   {"it may have been counted with its connection", starter, text(to("gone")), []v1alpha1.UsageSpec{XPosts(noon)}},
+		"Unknown":   {"the target may have been counted with its connection", starter, text(to("gone")), []v1alpha1.UsageSpec{XPosts(noon)}},
 	} {
 		got := tc.limits.Counters(tc.post, find, 0)
 		if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {

@@ -76,7 +76,7 @@ func TestUsable(t *testing.T) {
 		"NoLimit":  {"the plan allows any number", []*v1alpha1.Connection{made("a", 0), made("b", 1)}, 0, nil},
 		"Enough":   {"exactly as many as allowed", []*v1alpha1.Connection{made("a", 0), made("b", 1)}, 2, nil},
 		"Youngest": {"the oldest are covered", []*v1alpha1.Connection{made("a", 3), made("b", 1), made("c", 2)}, 2, []string{"a"}},
-		"SameTime": {"of two of the same second, the first by name is covered", []*v1alpha1.Connection{made("c", 1), made("a", 1), made("b", 1)}, 2, []string{"c"}},
+		"SameTime": {"the first by name is covered, of two in the same second", []*v1alpha1.Connection{made("c", 1), made("a", 1), made("b", 1)}, 2, []string{"c"}},
 		"Disabled": {"a disabled connection is not counted", []*v1alpha1.Connection{made("a", 0, disabled), made("b", 1), made("c", 2)}, 2, nil},
 		"Leaving":  {"a connection that is being deleted is not counted", []*v1alpha1.Connection{made("a", 0, leaving), made("b", 1), made("c", 2)}, 2, []string{"a"}},
 	} {
@@ -134,18 +134,18 @@ func TestUseOf(t *testing.T) {
 		post   *v1alpha1.Post
 		want   usage.Use
 	}{
-		"New":            {"it will be published", text(), usage.Use{Count: 1, Final: false}},
+		"New":            {"the post will be published", text(), usage.Use{Count: 1, Final: false}},
 		"Tree":           {"each card is a post", text(cards(7)), usage.Use{Count: 7, Final: false}},
 		"Draft":          {"drafts do not count", text(draft), usage.Use{Count: 0, Final: false}},
 		"Cancelled":      {"a cancellation releases", text(cancelled), usage.Use{Count: 0, Final: true}},
-		"Deleting":       {"it will not be sent", text(deleting), usage.Use{Count: 0, Final: false}},
-		"Sending":        {"it may be published already", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), usage.Use{Count: 1, Final: false}},
-		"SendingDeleted": {"it may be published already, despite the deletion", text(deleting, entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), usage.Use{Count: 1, Final: false}},
-		"Posted":         {"it is published", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), usage.Use{Count: 1, Final: true}},
-		"PostedDeleted":  {"it remains published", text(deleting, entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), usage.Use{Count: 1, Final: true}},
+		"Deleting":       {"the post will not be sent", text(deleting), usage.Use{Count: 0, Final: false}},
+		"Sending":        {"the post may be published already", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), usage.Use{Count: 1, Final: false}},
+		"SendingDeleted": {"the post may be published already, despite the deletion", text(deleting, entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseProcessing, Attempt: attempt})), usage.Use{Count: 1, Final: false}},
+		"Posted":         {"the post is published", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), usage.Use{Count: 1, Final: true}},
+		"PostedDeleted":  {"the post remains published", text(deleting, entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhasePosted, Attempt: attempt})), usage.Use{Count: 1, Final: true}},
 		"Refused":        {"the platform rejected it", text(failed(v1alpha1.ReasonRefused)), usage.Use{Count: 0, Final: true}},
 		"Missed":         {"its deadline passed", text(entry(v1alpha1.TargetStatus{Phase: v1alpha1.PhaseFailed, Reason: v1alpha1.ReasonMissedSchedule})), usage.Use{Count: 0, Final: true}},
-		"Unknown":        {"it may be published, and a user may declare it not published", text(failed(v1alpha1.ReasonOutcomeUnknown)), usage.Use{Count: 1, Final: false}},
+		"Unknown":        {"the post may be published, and a user may declare it not published", text(failed(v1alpha1.ReasonOutcomeUnknown)), usage.Use{Count: 1, Final: false}},
 		"PartOfTree":     {"two of four cards are published", text(cards(4), failed(v1alpha1.ReasonRefused, v1alpha1.CardStatus{Index: 0}, v1alpha1.CardStatus{Index: 1})), usage.Use{Count: 2, Final: true}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,18 +30,18 @@ func TestDescribe(t *testing.T) {
 		reason string
 		want   string
 	}{
-		"no limit":           {"there is no message", v1alpha1.ConnectionStatus{}, "", ""},
+		"no limit":           {"an unlimited account needs no message", v1alpha1.ConnectionStatus{}, "", ""},
 		"a limit":            {"only the account waits", v1alpha1.ConnectionStatus{RateLimitedUntil: hour}, "", v1alpha1.ReasonAccountLimited},
 		"an expired limit":   {"posts are published again", v1alpha1.ConnectionStatus{RateLimitedUntil: in(-time.Second), Conditions: known(v1alpha1.ReasonAccountLimited)}, "", ""},
 		"a limit of the app": {"every account of the app waits", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, AppRateLimitedUntil: hour}, "", v1alpha1.ReasonAppLimited},
 		"the app is free before the account": {
 			"the account's own limit lasts longer", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, AppRateLimitedUntil: in(time.Minute)}, "", v1alpha1.ReasonAccountLimited,
 		},
-		"nothing remains":             {"it posted as often as it may", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimits: []v1alpha1.RateLimit{limit("postsPerDay", 250, 0, nil)}}, "", v1alpha1.ReasonQuotaUsedUp},
-		"nothing remained of another": {"that limit has been reset", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimits: []v1alpha1.RateLimit{limit("postsPerDay", 250, 0, in(-time.Second))}}, "", v1alpha1.ReasonAccountLimited},
-		"a response reported a quota": {"the caller knows the reason", v1alpha1.ConnectionStatus{RateLimitedUntil: hour}, v1alpha1.ReasonQuotaUsedUp, v1alpha1.ReasonQuotaUsedUp},
-		"that quota lasts":            {"without a number, it is the same limit", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimitedMessage: "25 a day", Conditions: known(v1alpha1.ReasonQuotaUsedUp)}, "", v1alpha1.ReasonQuotaUsedUp},
-		"another limit holds longer":  {"the quota is not the longest limit", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimitedMessage: "too fast", Conditions: known(v1alpha1.ReasonQuotaUsedUp)}, "", v1alpha1.ReasonAccountLimited},
+		"no posts remain":                    {"the account posted as often as it may", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimits: []v1alpha1.RateLimit{limit("postsPerDay", 250, 0, nil)}}, "", v1alpha1.ReasonQuotaUsedUp},
+		"no posts remained of another limit": {"the other limit has been reset", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimits: []v1alpha1.RateLimit{limit("postsPerDay", 250, 0, in(-time.Second))}}, "", v1alpha1.ReasonAccountLimited},
+		"a response reported a quota":        {"the caller knows the reason", v1alpha1.ConnectionStatus{RateLimitedUntil: hour}, v1alpha1.ReasonQuotaUsedUp, v1alpha1.ReasonQuotaUsedUp},
+		"that quota lasts":                   {"without a number, the limit is the same", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimitedMessage: "25 a day", Conditions: known(v1alpha1.ReasonQuotaUsedUp)}, "", v1alpha1.ReasonQuotaUsedUp},
+		"another limit lasts longer":         {"the quota is not the longest limit", v1alpha1.ConnectionStatus{RateLimitedUntil: hour, RateLimitedMessage: "too fast", Conditions: known(v1alpha1.ReasonQuotaUsedUp)}, "", v1alpha1.ReasonAccountLimited},
 		"a locked account": {
 			"a user has to unlock it", v1alpha1.ConnectionStatus{
 				RateLimitedUntil: hour, RateLimitedMessage: "locked",
@@ -78,9 +78,9 @@ func TestChanged(t *testing.T) {
 		"none":          {"the status is unchanged", free, free, ratelimit.Change{}, false},
 		"begins":        {"its posts wait from now on", free, limited("AppLimited", "until nine"), ratelimit.Change{Begun: true, Reason: "AppLimited", Message: "until nine"}, true},
 		"lasts":         {"an extension by an hour is not an event", limited("AppLimited", "until nine"), limited("AppLimited", "until ten"), ratelimit.Change{}, false},
-		"is another":    {"something else is to be done about it", limited("AppLimited", "until nine"), limited("QuotaUsedUp", "until ten"), ratelimit.Change{Begun: true, Reason: "QuotaUsedUp", Message: "until ten"}, true},
+		"is another":    {"the new reason has another remedy", limited("AppLimited", "until nine"), limited("QuotaUsedUp", "until ten"), ratelimit.Change{Begun: true, Reason: "QuotaUsedUp", Message: "until ten"}, true},
 		"ends":          {"its posts are published", limited("AppLimited", "until nine"), free, ratelimit.Change{Reason: "AppLimited", Message: "the account can post again: its limit expired or was lifted"}, true},
-		"never written": {"there was no condition before", nil, free, ratelimit.Change{}, false},
+		"never written": {"the connection had no condition before", nil, free, ratelimit.Change{}, false},
 	} {
 		got, changed := ratelimit.Changed(tc.before, tc.after)
 		if diff := cmp.Diff(tc.want, got); diff != "" || changed != tc.changed {

@@ -32,7 +32,7 @@ func TestApply(t *testing.T) {
 		want   v1alpha1.ConnectionStatus
 		held   bool
 	}{
-		"nothing told": {"the status is unchanged", v1alpha1.ConnectionStatus{}, nil, v1alpha1.ConnectionStatus{}, false},
+		"no limits reported": {"the status is unchanged", v1alpha1.ConnectionStatus{}, nil, v1alpha1.ConnectionStatus{}, false},
 		"room": {
 			"the remaining quota is recorded, in a stable order",
 			v1alpha1.ConnectionStatus{},

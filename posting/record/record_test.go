@@ -127,41 +127,41 @@ func TestAdopt(t *testing.T) {
 		want      []string
 		unknown   []string
 	}{
-		{name: "published", why: "it is published", was: post("a", "x1=posted"), now: post("bb", "x1"), want: []string{"0 posted a-0"}},
+		{name: "published", why: "the target is published", was: post("a", "x1=posted"), now: post("bb", "x1"), want: []string{"0 posted a-0"}},
 		{name: "unknown", why: "a user must answer", was: post("a", "x1=unknown"), now: post("bb", "x1"), want: []string{"0 undecided"}},
 		{name: "unknown and sent again", why: "the first call may have published", was: post("a", "x1=again"), now: post("bb", "x1"), want: []string{"0 undecided"}},
 		{name: "open", why: "the call may have published", was: post("a", "x1=open"), now: post("bb", "x1"), want: []string{"0 undecided"}},
-		{name: "open when it was deleted", why: "the call may have published", was: deleted(post("a", "x1=open")), now: post("bb", "x1"), want: []string{"0 undecided"}},
+		{name: "open when it was deleted", why: "the call may have published the target", was: deleted(post("a", "x1=open")), now: post("bb", "x1"), want: []string{"0 undecided"}},
 		{name: "itself, and unknown", why: "a user must answer", was: post("a", "x1=unknown"), now: post("a", "x1"), want: []string{"0 undecided"}},
-		{name: "refused", why: "it is not published", was: post("a", "x1=refused"), now: post("bb", "x1"), want: []string{}},
-		{name: "failed before a call", why: "it is not published", was: post("a", "x1=failed"), now: post("bb", "x1"), want: []string{}},
-		{name: "partly, and the rest in progress", why: "it may have been published after the record was written", was: post("a", "x1=posted", "x2=pending", "threads=refused"), now: post("bb", "x1", "x2", "threads"), want: []string{"0 posted a-0", "1 undecided"}},
-		{name: "partly, and the rest in progress when it was deleted", why: "there was no later publication", was: deleted(post("a", "x1=posted", "x2=pending")), now: post("bb", "x1", "x2"), want: []string{"0 posted a-0"}},
+		{name: "refused", why: "the target is not published", was: post("a", "x1=refused"), now: post("bb", "x1"), want: []string{}},
+		{name: "failed before a call", why: "the target is not published", was: post("a", "x1=failed"), now: post("bb", "x1"), want: []string{}},
+		{name: "partly, and the rest in progress", why: "the target may have been published after the record was written", was: post("a", "x1=posted", "x2=pending", "threads=refused"), now: post("bb", "x1", "x2", "threads"), want: []string{"0 posted a-0", "1 undecided"}},
+		{name: "partly, and the rest in progress when it was deleted", why: "the deleted post was not published later", was: deleted(post("a", "x1=posted", "x2=pending")), now: post("bb", "x1", "x2"), want: []string{"0 posted a-0"}},
 		{name: "a tree in progress", why: "further cards may have been published", was: tree(post("a", "x1=pending", "x2=open"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 undecided a-card0 cards 2"}},
-		{name: "refused, and retried by another post", why: "that post may have published it", was: retried(post("a", "x1=refused", "x2=refused")), now: post("bb", "x1", "x2"), want: []string{"0 failed"}},
-		{name: "never claimed", why: "it is not published", was: post("a", "x1=pending"), now: post("bb", "x1"), want: []string{}},
-		{name: "withdrawn", why: "it is not published", was: post("a", "x1=withdrawn"), now: post("bb", "x1"), want: []string{}},
+		{name: "refused, and retried by another post", why: "the retrying post may have published the target", was: retried(post("a", "x1=refused", "x2=refused")), now: post("bb", "x1", "x2"), want: []string{"0 failed"}},
+		{name: "never claimed", why: "the target is not published", was: post("a", "x1=pending"), now: post("bb", "x1"), want: []string{}},
+		{name: "withdrawn", why: "the target is not published", was: post("a", "x1=withdrawn"), now: post("bb", "x1"), want: []string{}},
 		{name: "partly", why: "each target is separate", was: post("a", "x1=posted", "threads=refused"), now: post("bb", "x1", "threads"), want: []string{"0 posted a-0"}},
 		{name: "in another order", why: "the account counts, not the index", was: post("a", "x1=posted", "threads=refused"), now: post("bb", "threads", "x1"), want: []string{"1 posted a-0"}},
 		{name: "by another connection", why: "the account counts, not the name", was: post("a", "x1=posted"), now: post("bb", "x1-too"), want: []string{"0 posted a-0"}},
 		{name: "the same id on another platform", why: "an id on another platform is another account", was: post("a", "x1=posted"), now: post("bb", "threads"), want: []string{}},
-		{name: "another account", why: "it is not published there", was: post("a", "x1=posted"), now: post("bb", "x2", "x1"), want: []string{"1 posted a-0"}},
+		{name: "another account", why: "the post is not published on the other account", was: post("a", "x1=posted"), now: post("bb", "x2", "x1"), want: []string{"1 posted a-0"}},
 		{name: "two to one account", why: "their turn counts", was: post("a", "x1=failed", "x1=posted"), now: post("bb", "x1", "x1"), want: []string{"1 posted a-1"}},
 		{name: "one more to an account", why: "its turn is new", was: post("a", "x1=posted"), now: post("bb", "x1", "x1-too"), want: []string{"0 posted a-0"}},
 		{name: "no call, and the connection was deleted", why: "an equal target has the account", account: noConnections, was: post("a", "x1=failed", "x1=posted"), now: post("bb", "x1", "x1"), want: []string{"1 posted a-1"}},
 		{name: "a connection that does not exist yet", why: "the record matches the name", was: gone(post("a", "old=posted")), now: post("bb", "old"), want: []string{"0 posted a-0"}},
 		{name: "an id from a user that the platform did not confirm", why: "the Connection has the account", was: gone(post("a", "x1=posted")), now: post("bb", "x1-too"), want: []string{"0 posted a-0"}},
-		{name: "the same, and the Connection was deleted then", why: "it belongs to the account that the name refers to now", account: noConnections, was: gone(post("a", "x1=posted")), now: post("bb", "x1-too", "x1"), want: []string{"0 posted a-0"}},
+		{name: "the same, and the Connection was deleted then", why: "the publication belongs to the account that the name refers to now", account: noConnections, was: gone(post("a", "x1=posted")), now: post("bb", "x1-too", "x1"), want: []string{"0 posted a-0"}},
 		{name: "the same, of another platform", why: "the name refers to another account now", account: noConnections, was: of(v1alpha1.PlatformThreads, gone(post("a", "x1=posted"))), now: post("bb", "x1"), want: []string{}},
-		{name: "a copy with a question, and whose Connection was deleted", why: "it may be published", account: noConnections, was: uncalled(post("a", "x1=unknown")), now: post("bb", "x1"), want: []string{"0 undecided"}},
-		{name: "an unknown account", why: "it may be the account where it is published", was: post("a", "x1=posted"), now: post("bb", "x1", "new"), want: []string{}, unknown: []string{"new"}},
+		{name: "a copy with a question, and whose Connection was deleted", why: "the copy may be published", account: noConnections, was: uncalled(post("a", "x1=unknown")), now: post("bb", "x1"), want: []string{"0 undecided"}},
+		{name: "an unknown account", why: "the account may be the one with the publication", was: post("a", "x1=posted"), now: post("bb", "x1", "new"), want: []string{}, unknown: []string{"new"}},
 		{name: "a tree", why: "all its cards are published", was: tree(post("a", "x1=posted"), 3, 3), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-card0 cards 3"}},
-		{name: "an interrupted tree", why: "it continues from the failed card", was: tree(post("a", "x1=refused"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 pending a-card0 cards 2"}},
+		{name: "an interrupted tree", why: "the tree continues from the failed card", was: tree(post("a", "x1=refused"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 pending a-card0 cards 2"}},
 		{name: "a tree whose last call is unknown", why: "a user must answer", was: tree(post("a", "x1=unknown"), 3, 2), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 undecided a-card0 cards 2"}},
 		{name: "a tree that is shorter now", why: "all its cards are published", was: tree(post("a", "x1=refused"), 4, 3), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-card0 cards 3"}},
 		{name: "a tree that is longer now", why: "a completely published tree does not change", was: tree(post("a", "x1=posted"), 3, 3), now: tree(post("bb", "x1"), 5, 0), want: []string{"0 posted a-card0 cards 3"}},
-		{name: "a tree that is a text now", why: "a part of it is published", was: tree(post("a", "x1=refused"), 3, 1), now: post("bb", "x1"), want: []string{"0 posted a-card0"}},
-		{name: "a text that is a tree now", why: "it is published", was: post("a", "x1=posted"), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-0"}},
+		{name: "a tree that is a text now", why: "part of the tree is published", was: tree(post("a", "x1=refused"), 3, 1), now: post("bb", "x1"), want: []string{"0 posted a-card0"}},
+		{name: "a text that is a tree now", why: "the text is published", was: post("a", "x1=posted"), now: tree(post("bb", "x1"), 3, 0), want: []string{"0 posted a-0"}},
 		{name: "itself, put back to before a later call", why: "the record is of the last one", was: post("a", "x1=posted"), now: post("a", "x1=refused"), want: []string{"0 posted a-0"}},
 		{name: "itself, restored to an open call", why: "the record contains the outcome", was: post("a", "x1=posted"), now: post("a", "x1=open"), want: []string{"0 posted a-0"}},
 		{name: "itself, put back to fewer cards", why: "the record has more", was: tree(post("a", "x1=posted"), 3, 3), now: tree(post("a", "x1=open"), 3, 1), want: []string{"0 posted a-card0 cards 3"}},
@@ -211,8 +211,8 @@ func TestAdoptRetried(t *testing.T) {
 		reason string
 		was    *v1alpha1.Post
 	}{
-		"refused":              {"the other post may have published it", post("a", "x1=refused")},
-		"failed before a call": {"the other post may have published it", post("a", "x1=failed")},
+		"refused":              {"the other post may have published the target", post("a", "x1=refused")},
+		"failed before a call": {"the other post may have published the target", post("a", "x1=failed")},
 		"pending":              {"an edited record does not undo the reservation", post("a", "x1=pending")},
 	} {
 		now := post("bb", "x1")
@@ -232,7 +232,7 @@ func TestAdoptKeepsFacts(t *testing.T) {
 		// want is the ID of the attempt, its outcome, the post's ID and the IDs of its cards.
 		want string
 	}{
-		{"the record has a call", "it is the later one", post("a", "x1=posted"), post("bb", "x1=open"), "a-0 posted a-0 []"},
+		{"the record has a call", "the call is the later one", post("a", "x1=posted"), post("bb", "x1=open"), "a-0 posted a-0 []"},
 		{"the record has no call", "a claimed call may have published as well", uncalled(post("a", "x1=posted")), post("bb", "x1=open"), "bb-0 unknown a-0 []"},
 		{"the record has as many cards", "its cards are the later ones", tree(post("a", "x1=posted"), 3, 1), tree(post("bb", "x1=refused"), 3, 1), "a-0 posted bb-card0 [a-card0]"},
 		{"the record has fewer cards", "a published card is never forgotten", tree(post("a", "x1=unknown"), 3, 0), tree(post("bb", "x1=refused"), 3, 1), "a-0 unknown bb-card0 [bb-card0]"},
@@ -293,13 +293,13 @@ func TestAdoptMore(t *testing.T) {
 		want      []string
 		unknown   []string
 	}{
-		{"no change", "it was looked up", post("bb", "x2=pending"), nil, []string{"0 pending"}, nil},
-		{"a target that an edit added", "it is published", post("bb", "x2=pending", "x1"), []int32{1}, []string{"0 pending", "1 posted a-0"}, nil},
-		{"a target that names another account now", "it is published there", post("bb", "x1=pending"), []int32{0}, []string{"0 posted a-0"}, nil},
+		{"no change", "the post was looked up", post("bb", "x2=pending"), nil, []string{"0 pending"}, nil},
+		{"a target that an edit added", "the target is published", post("bb", "x2=pending", "x1"), []int32{1}, []string{"0 pending", "1 posted a-0"}, nil},
+		{"a target that names another account now", "the target is published there", post("bb", "x1=pending"), []int32{0}, []string{"0 posted a-0"}, nil},
 		{"a target with a question", "the user's answer is awaited", uncalled(post("bb", "threads=unknown")), nil, []string{"0 undecided"}, nil},
 		{"a target that was declared not published", "an answered question is not repeated", post("bb", "threads=refused"), nil, []string{"0 failed"}, nil},
-		{"a failed target", "it is not sent", post("bb", "x1=failed"), nil, []string{"0 failed"}, nil},
-		{"an unknown connection", "it may be an account where it is published", post("bb", "new"), nil, []string{}, []string{"new"}},
+		{"a failed target", "the target is not sent", post("bb", "x1=failed"), nil, []string{"0 failed"}, nil},
+		{"an unknown connection", "the account may be one with the publication", post("bb", "new"), nil, []string{}, []string{"new"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := was.AdoptMore(tt.now, accounts)
@@ -333,7 +333,7 @@ func TestSucceed(t *testing.T) {
 		earlier   []types.UID
 		want      []string // the adopted outcomes of a post to x1 twice, x2 and threads
 	}{
-		{"one", "there was no earlier record", []*v1alpha1.Post{post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
+		{"one", "the record has no predecessor", []*v1alpha1.Post{post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
 		{"repeated", "the record follows the post", []*v1alpha1.Post{post("a", "x1=unknown"), post("a", "x1=posted")}, "a", nil, []string{"0 posted a-0"}},
 		{
 			"restored to before the answer", "the record's outcome remains",
@@ -343,7 +343,7 @@ func TestSucceed(t *testing.T) {
 			[]string{"0 posted a-0"},
 		},
 		{
-			"a removed target", "it is published anyway",
+			"a removed target", "the target is published anyway",
 			[]*v1alpha1.Post{post("a", "x1=posted", "threads=posted"), post("bb", "x1=posted")},
 			"bb",
 			[]types.UID{"a"},
@@ -357,7 +357,7 @@ func TestSucceed(t *testing.T) {
 			[]string{"0 posted bb-0", "1 posted a-1"},
 		},
 		{
-			"published again, and refused", "it remains published",
+			"published again, and refused", "the target remains published",
 			[]*v1alpha1.Post{post("a", "x1=posted"), post("bb", "x1=refused")},
 			"bb",
 			[]types.UID{"a"},
@@ -385,7 +385,7 @@ func TestSucceed(t *testing.T) {
 			[]string{"0 posted bb-0", "2 posted a-1"},
 		},
 		{
-			"two of three targets of a removed account", "the last one keeps its position, although the one before is not published",
+			"two of three targets of a removed account", "the last target keeps its position, although the one before is not published",
 			[]*v1alpha1.Post{post("a", "x1=posted", "x1=refused", "x1=posted"), post("bb", "x1=posted")},
 			"bb",
 			[]types.UID{"a"},
@@ -416,7 +416,7 @@ func TestSucceed(t *testing.T) {
 				}
 			}
 			if joined.UID != tt.uid || cmp.Diff(tt.earlier, joined.Earlier) != "" {
-				t.Errorf("it is of %s, after %v; want %s, after %v (%s)", joined.UID, joined.Earlier, tt.uid, tt.earlier, tt.why)
+				t.Errorf("the record is of %s, after %v; want %s, after %v (%s)", joined.UID, joined.Earlier, tt.uid, tt.earlier, tt.why)
 			}
 			next := post("dddd", "x1", "x1", "x2", "threads")
 			joined.Adopt(next, accounts)
@@ -447,7 +447,7 @@ func TestTurns(t *testing.T) {
 			[]string{"1 posted a-1"},
 		},
 		{
-			"sent, with an unknown outcome", "it is the first of the two undecided targets",
+			"sent, with an unknown outcome", "the target is the first of the two undecided ones",
 			func(p *v1alpha1.Post) {
 				p.Status.Targets = append(p.Status.Targets, post("bb", "x1=unknown").Status.Targets[0])
 			},
@@ -568,20 +568,20 @@ func TestWanted(t *testing.T) {
 	}{
 		{"applied", "the post may exist already", "x1", nil, true, false},
 		{"applied, looked up", "the post was looked up already", "x1", looked("a"), false, false},
-		{"restored with its status", "that was of another object", "x1", looked("z"), true, false},
+		{"restored with its status", "the lookup was another object's", "x1", looked("z"), true, false},
 		{"applied with the label of the API", "anyone can set a label", "x1", func(p *v1alpha1.Post) { p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI} }, true, false},
-		{"armed", "it was looked up", "x1", armed("launch/a"), false, false},
-		{"armed as another object", "it is a copy of that", "x1", armed("launch/z"), true, true},
-		{"copied by a user under a new name", "it is a new post", "x1", armed("lunch/z"), true, false},
-		{"a malformed annotation", "it is ignored", "x1", armed("launch"), true, false},
+		{"armed", "the post was looked up", "x1", armed("launch/a"), false, false},
+		{"armed as another object", "the post is a copy of that object", "x1", armed("launch/z"), true, true},
+		{"copied by a user under a new name", "the post is new", "x1", armed("lunch/z"), true, false},
+		{"a malformed annotation", "the annotation is ignored", "x1", armed("launch"), true, false},
 		{"created through the API", "the name is unique", "x1", born(created, false), false, false},
 		{"created through the API with a key", "the same key results in the same name", "x1", born(created, true), true, false},
 		{"created through the API, slowly", "the API server may be slow", "x1", born(created.Add(-5*time.Second), false), false, false},
-		{"created through the API, and applied later", "it may have been published before", "x1", born(created.Add(-6*time.Second), false), true, false},
-		{"restored from a backup", "it may have been published", "x1", born(created.Add(-time.Hour), false), true, true},
+		{"created through the API, and applied later", "the post may have been published before", "x1", born(created.Add(-6*time.Second), false), true, false},
+		{"restored from a backup", "the post may have been published", "x1", born(created.Add(-time.Hour), false), true, true},
 		{"started", "its own entries have the outcome", "x1=refused", nil, false, false},
-		{"started, and restored with its status", "it may have continued since", "x1=refused", armed("launch/z"), true, true},
-		{"finished", "it makes no more calls", "x1", func(p *v1alpha1.Post) { p.Status.Finished = true }, false, false},
+		{"started, and restored with its status", "the delivery may have continued since", "x1=refused", armed("launch/z"), true, true},
+		{"finished", "a finished post makes no more calls", "x1", func(p *v1alpha1.Post) { p.Status.Finished = true }, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := post("a", tt.targets)

@@ -126,7 +126,7 @@ func TestDecide(t *testing.T) {
 			{at: "2026-12-02T10:00:00Z", want: []string{"02T09:00#0"}},
 			{at: "2026-12-02T10:00:05Z"},
 		}},
-		"it is skipped after that, and the next one is not affected": {applied(), []pass{
+		"a late post is skipped, and the next one is not affected": {applied(), []pass{
 			{at: "2026-12-02T10:00:01Z"},
 			{at: "2026-12-03T08:00:00Z", want: []string{"03T09:00#0"}},
 		}},
@@ -159,7 +159,7 @@ func TestDecide(t *testing.T) {
 			{at: "2026-12-05T08:30:00Z"},
 			{at: "2026-12-06T08:30:00Z", want: []string{"06T09:00#1"}},
 		}},
-		"it ends by count": {applied(withCount(2)), []pass{
+		"the schedule ends by count": {applied(withCount(2)), []pass{
 			{at: "2026-12-02T08:00:00Z", want: []string{"02T09:00#0"}},
 			{at: "2026-12-03T08:00:00Z", want: []string{"03T09:00#1"}},
 			{at: "2026-12-04T08:00:00Z"},
@@ -168,14 +168,14 @@ func TestDecide(t *testing.T) {
 		"a count is not exceeded by a late post": {applied(every("*/20 * * * *"), withCount(2)), []pass{
 			{at: "2026-12-01T12:45:00Z", want: []string{"01T12:40#0", "01T13:00#1"}},
 		}},
-		"endAt is part of it": {applied(between("", "2026-12-02T09:00:00Z")), []pass{
+		"endAt is inclusive": {applied(between("", "2026-12-02T09:00:00Z")), []pass{
 			{at: "2026-12-02T08:00:00Z", want: []string{"02T09:00#0"}},
 			{at: "2026-12-03T08:00:00Z"},
 		}},
 		"a post that is late does not outlast endAt": {applied(between("", "2026-12-02T08:59:00Z")), []pass{
 			{at: "2026-12-02T09:01:00Z"},
 		}},
-		"startAt is part of it": {applied(between("2026-12-04T09:00:00Z", "")), []pass{
+		"startAt is inclusive": {applied(between("2026-12-04T09:00:00Z", "")), []pass{
 			{at: "2026-12-02T08:30:00Z"},
 			{at: "2026-12-03T08:30:00Z"},
 			{at: "2026-12-04T08:00:00Z", want: []string{"04T09:00#0"}},
@@ -208,17 +208,17 @@ func TestDecision(t *testing.T) {
 		next, missed, skipped, wakeAt string
 		complete                      bool
 	}{
-		"waiting":                             {applied(), false, "2026-12-01T13:00:00Z", "2026-12-02T09:00:00Z", "", "", "2026-12-02T08:00:00Z", false},
-		"the post of today is created":        {applied(), false, now, "2026-12-03T09:00:00Z", "", "", "2026-12-03T08:00:00Z", false},
-		"before startAt":                      {applied(between("2027-01-01T00:00:00Z", "")), false, now, "2027-01-01T09:00:00Z", "", "", "2027-01-01T08:00:00Z", false},
-		"suspended: the next is unknown":      {applied(), true, now, "", "", "", "2026-12-02T09:00:00Z", false},
-		"suspended: what has passed is over":  {applied(), true, "2026-12-02T09:00:00Z", "", "", "2026-12-02T09:00:00Z", "2026-12-03T09:00:00Z", false},
-		"the last of two":                     {applied(withCount(1)), false, now, "", "", "", "", true},
-		"past the last, and suspended":        {applied(withCount(1), full), true, "2026-12-04T09:30:00Z", "", "", "", "", true},
-		"past endAt":                          {applied(between("", "2026-12-01T18:00:00Z")), false, now, "", "", "", "", true},
-		"past endAt and suspended":            {applied(between("", "2026-12-01T18:00:00Z")), true, now, "", "", "", "", true},
-		"missed, with the first of them":      {applied(), false, "2026-12-05T12:00:00Z", "2026-12-06T09:00:00Z", "2026-12-02T09:00:00Z", "2026-12-05T12:00:00Z", "2026-12-06T08:00:00Z", false},
-		"created late, but not for the first": {applied(), false, "2026-12-03T09:30:00Z", "2026-12-04T09:00:00Z", "2026-12-02T09:00:00Z", "", "2026-12-04T08:00:00Z", false},
+		"waiting":                                 {applied(), false, "2026-12-01T13:00:00Z", "2026-12-02T09:00:00Z", "", "", "2026-12-02T08:00:00Z", false},
+		"the post of today is created":            {applied(), false, now, "2026-12-03T09:00:00Z", "", "", "2026-12-03T08:00:00Z", false},
+		"before startAt":                          {applied(between("2027-01-01T00:00:00Z", "")), false, now, "2027-01-01T09:00:00Z", "", "", "2027-01-01T08:00:00Z", false},
+		"suspended: the next is unknown":          {applied(), true, now, "", "", "", "2026-12-02T09:00:00Z", false},
+		"suspended: past occurrences are skipped": {applied(), true, "2026-12-02T09:00:00Z", "", "", "2026-12-02T09:00:00Z", "2026-12-03T09:00:00Z", false},
+		"the last of two":                         {applied(withCount(1)), false, now, "", "", "", "", true},
+		"past the last, and suspended":            {applied(withCount(1), full), true, "2026-12-04T09:30:00Z", "", "", "", "", true},
+		"past endAt":                              {applied(between("", "2026-12-01T18:00:00Z")), false, now, "", "", "", "", true},
+		"past endAt and suspended":                {applied(between("", "2026-12-01T18:00:00Z")), true, now, "", "", "", "", true},
+		"missed, including the first":             {applied(), false, "2026-12-05T12:00:00Z", "2026-12-06T09:00:00Z", "2026-12-02T09:00:00Z", "2026-12-05T12:00:00Z", "2026-12-06T08:00:00Z", false},
+		"created late, but not for the first":     {applied(), false, "2026-12-03T09:30:00Z", "2026-12-04T09:00:00Z", "2026-12-02T09:00:00Z", "", "2026-12-04T08:00:00Z", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rule, err := Parse(tc.schedule.Spec.Schedule, tc.schedule.Spec.TimeZone)
@@ -289,7 +289,7 @@ func TestPostOf(t *testing.T) {
 		p := PostOf(s, Occurrence{At: instant("2026-12-02T09:00:00+01:00"), Number: n})
 		captions = append(captions, p.Spec.Targets[0].Caption+", "+p.Spec.Targets[1].Caption)
 		if p.Name != "daily-20261202-0800" || !p.Spec.ScheduledAt.Equal(v1alpha1.NewTimePtr(instant("2026-12-02T08:00:00Z"))) {
-			t.Errorf("post %s at %s; the name and the time are those of the occurrence, in UTC", p.Name, p.Spec.ScheduledAt)
+			t.Errorf("post %s at %s; want the occurrence's name and time, in UTC", p.Name, p.Spec.ScheduledAt)
 		}
 		if !metav1.IsControlledBy(p, s) || p.Labels[v1alpha1.ScheduleLabel] != "daily" || p.Namespace != "team" {
 			t.Errorf("the post is not of its schedule: %+v", p.ObjectMeta)

@@ -52,7 +52,7 @@ func TestNext(t *testing.T) {
 			"0 2,3 * * *", "Europe/Berlin", "2027-03-28T00:00:00Z",
 			[]string{"2027-03-28T01:00:00Z", "2027-03-29T00:00:00Z"},
 		},
-		"Berlin, spring: a skipped 02:30 comes after 03:00": {
+		"Berlin, spring: a skipped 02:30 is after 03:00": {
 			"0,30 2,3 28 3 *", "Europe/Berlin", "2027-03-27T00:00:00Z",
 			[]string{"2027-03-28T01:00:00Z", "2027-03-28T01:30:00Z"},
 		},
@@ -60,7 +60,7 @@ func TestNext(t *testing.T) {
 			"30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z",
 			[]string{"2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"},
 		},
-		"Berlin, autumn: so it is within the second hour": {
+		"Berlin, autumn: a time within the second hour": {
 			"30 2 * * *", "Europe/Berlin", "2026-10-25T01:15:00Z",
 			[]string{"2026-10-26T01:30:00Z"},
 		},
@@ -152,7 +152,7 @@ func TestParse(t *testing.T) {
 		"a minute that does not exist":              {"61 9 * * *", "UTC", "five fields"},
 		"a day that does not exist":                 {"0 9 30 2 *", "UTC", "no such day"},
 		"empty":                                     {"", "UTC", "five fields"},
-		"a zone that does not exist":                {"0 9 * * *", "Europe/Atlantis", "IANA name"},
+		"an unknown zone":                           {"0 9 * * *", "Europe/Atlantis", "IANA name"},
 		"the machine's own zone":                    {"0 9 * * *", "Local", "depends on the machine"},
 	} {
 		t.Run(name, func(t *testing.T) {

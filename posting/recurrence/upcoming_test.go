@@ -23,7 +23,7 @@ func TestUpcoming(t *testing.T) {
 		want     []string
 	}{
 		"each day":                     {applied(), []string{"2026-12-02T09:00:00Z", "2026-12-03T09:00:00Z", "2026-12-04T09:00:00Z"}},
-		"none that has passed":         {applied(every("30 12 * * *")), []string{"2026-12-02T12:30:00Z", "2026-12-03T12:30:00Z", "2026-12-04T12:30:00Z"}},
+		"no time that has passed":      {applied(every("30 12 * * *")), []string{"2026-12-02T12:30:00Z", "2026-12-03T12:30:00Z", "2026-12-04T12:30:00Z"}},
 		"the remaining ones of count":  {applied(withCount(2), posted), []string{"2026-12-02T09:00:00Z"}},
 		"no more times than count":     {applied(withCount(1), posted), nil},
 		"from startAt, until endAt":    {applied(between("2027-01-01T09:00:00Z", "2027-01-02T08:00:00Z")), []string{"2027-01-01T09:00:00Z"}},

@@ -46,7 +46,7 @@ func TestOf(t *testing.T) {
 			retention.Times{},
 		},
 		"archived for less": {
-			"the record is needed while the post is there",
+			"the record is needed while the post exists",
 			v1alpha1.TeamSpec{Retention: v1alpha1.TeamRetention{Archived: span(0)}},
 			policy,
 			retention.Times{InCluster: 7 * day, Archived: 7 * day},
@@ -70,9 +70,9 @@ func TestEvicts(t *testing.T) {
 		applied bool
 		want    bool
 	}{
-		"by REST":             {"there is no other copy of the post", v1alpha1.OriginLabel, false, true},
+		"by REST":             {"no tool has a copy of the post", v1alpha1.OriginLabel, false, true},
 		"of a schedule":       {"its PostSchedule never recreates it", v1alpha1.ScheduleLabel, false, true},
-		"applied":             {"a tool would recreate it", "", false, false},
+		"applied":             {"a tool would recreate the post", "", false, false},
 		"applied, on request": {"the team allows it", "", true, true},
 		"by REST, on request": {"the setting is for applied posts", v1alpha1.OriginLabel, true, true},
 	} {
@@ -103,7 +103,7 @@ func TestArchivedUntil(t *testing.T) {
 		"scheduled, with a key": {
 			"a day ends when it is archived", 0, 3 * day, "2:abc", v1alpha1.OriginAPI, 3 * day,
 		},
-		"applied": {"a tool may put it back that was stopped for the night", 0, time.Minute, "", "", leaves + day},
+		"applied": {"a tool that was stopped for the night may apply it again", 0, time.Minute, "", "", leaves + day},
 	} {
 		post := &v1alpha1.Post{}
 		post.CreationTimestamp = metav1.NewTime(noon)
@@ -128,11 +128,11 @@ func TestFinishedAt(t *testing.T) {
 			t.Errorf("%s: got %v", reason, got)
 		}
 	}
-	expect(0, "of a post of which nothing is noted, its creation is known")
+	expect(0, "without an annotation, the creation counts")
 	post.Status.Targets = []v1alpha1.TargetStatus{{PostedAt: v1alpha1.NewTimePtr(noon.Add(2 * time.Hour))}, {PostedAt: v1alpha1.NewTimePtr(noon.Add(time.Hour))}}
 	expect(2*time.Hour, "the last target was posted then")
 	post.Status.Conditions = []metav1.Condition{{LastTransitionTime: metav1.NewTime(noon.Add(3 * time.Hour))}}
 	expect(3*time.Hour, "another target failed later")
 	post.Status.FinishedAt = v1alpha1.NewTimePtr(noon.Add(time.Minute))
-	expect(time.Minute, "what is noted holds")
+	expect(time.Minute, "the annotation takes precedence")
 }

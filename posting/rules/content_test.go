@@ -197,7 +197,7 @@ func TestFiles(t *testing.T) {
 		spec         v1alpha1.PostSpec
 		want         string
 	}{
-		{"a hundred full cards", "they can be shown", tree(bare("threads"), cards(full...)...), ""},
+		{"a hundred full cards", "the page can show them all", tree(bare("threads"), cards(full...)...), ""},
 		{
 			"one card too many", "no platform shows as many", draft(tree(bare("threads"), cards(append(full[:99:99], 21)...)...)),
 			"spec.tree.cards: Invalid value: 2001: the post names 2001 different media files, and may name at most 2000; make several posts of it",
@@ -227,52 +227,52 @@ func TestContent(t *testing.T) {
 		{"no image", "media_ids is required", images(to("x")), []string{"Required " + imageRefs}},
 		{"no image, draft", "in drafts too", draft(images(to("x"))), []string{"Required " + imageRefs}},
 		{"strictest target", "the cap is that of the strictest chosen target", images(to("instagram", "threads", "x"), "image", "image", "image"), []string{"Invalid " + imageRefs}},
-		{"strictest target first", "whichever place it has", images(to("x", "threads"), "image", "image", "image"), []string{"Invalid " + imageRefs}},
+		{"strictest target first", "the order of targets does not matter", images(to("x", "threads"), "image", "image", "image"), []string{"Invalid " + imageRefs}},
 		{"strictest target, draft", "counts are not postponed outside trees", draft(images(to("x"), "image", "image", "image")), []string{"Invalid " + imageRefs}},
 		{"enough for all", "three images are too many for x only", images(to("instagram", "threads"), "image", "image", "image"), nil},
-		{"unknown media", "it may be created later", images(to("x"), "gone"), []string{"NotFound " + imageRefs + "[0].name"}},
+		{"unknown media", "the media may be created later", images(to("x"), "gone"), []string{"NotFound " + imageRefs + "[0].name"}},
 		{"unknown media, draft", "drafts name media that exist", draft(images(to("x"), "gone")), []string{"NotFound " + imageRefs + "[0].name"}},
-		{"not uploaded", "it may be uploaded later", images(to("x"), "image", "pending"), []string{"NotFound " + imageRefs + "[1].name"}},
-		{"being deleted", "it will not exist", images(to("x"), "leaving"), []string{"NotFound " + imageRefs + "[0].name"}},
-		{"missing", "it may be restored, but cannot be posted until then", images(to("x"), "missing"), []string{"NotFound " + imageRefs + "[0].name"}},
-		{"missing, draft", "drafts name media that are there", draft(images(to("x"), "missing")), []string{"NotFound " + imageRefs + "[0].name"}},
+		{"not uploaded", "the media may be uploaded later", images(to("x"), "image", "pending"), []string{"NotFound " + imageRefs + "[1].name"}},
+		{"being deleted", "the media will not exist", images(to("x"), "leaving"), []string{"NotFound " + imageRefs + "[0].name"}},
+		{"missing", "the media may be restored, but cannot be posted until then", images(to("x"), "missing"), []string{"NotFound " + imageRefs + "[0].name"}},
+		{"missing, draft", "the draft names existing media", draft(images(to("x"), "missing")), []string{"NotFound " + imageRefs + "[0].name"}},
 		{"rejected", "a rejected file never becomes valid", images(to("x"), "rejected"), []string{"Invalid " + imageRefs + "[0].name"}},
-		{"expired", "it will never be uploaded", images(to("x"), "expired"), []string{"Invalid " + imageRefs + "[0].name"}},
+		{"expired", "the media will never be uploaded", images(to("x"), "expired"), []string{"Invalid " + imageRefs + "[0].name"}},
 		{"a video among images", "an image post shows images", images(to("x"), "video"), []string{"Invalid " + imageRefs + "[0].name"}},
 		{"images to a video platform", "the platform does not have such posts", images(to("youtube"), "image"), []string{"Invalid spec.targets[0].connectionRef.name", "Required spec.targets[0].youtube.title"}},
 
 		{"an alt text of the longest", "the limit itself is allowed, in characters of any width", described(images(to("x"), "image"), strings.Repeat("é", v1alpha1.MaxAltText)), nil},
-		{"a longer alt text", "the platforms would reject it", described(images(to("x"), "image"), strings.Repeat("a", v1alpha1.MaxAltText+1)), []string{"Invalid " + imageRefs + "[0].altText"}},
+		{"a longer alt text", "the platforms would reject the alt text", described(images(to("x"), "image"), strings.Repeat("a", v1alpha1.MaxAltText+1)), []string{"Invalid " + imageRefs + "[0].altText"}},
 		{"a longer alt text, draft", "limits are not postponed outside trees", draft(described(images(to("x"), "image"), strings.Repeat("a", v1alpha1.MaxAltText+1))), []string{"Invalid " + imageRefs + "[0].altText"}},
 		{"a longer alt text of a video", "a video has the same limit", described(video(to("x"), "video"), strings.Repeat("a", v1alpha1.MaxAltText+1)), []string{"Invalid spec.video.mediaRef.altText"}},
-		{"a longer alt text of a missing file", "both are reported together", described(images(to("x"), "gone"), strings.Repeat("a", v1alpha1.MaxAltText+1)), []string{"Invalid " + imageRefs + "[0].altText", "NotFound " + imageRefs + "[0].name"}},
+		{"a longer alt text of a missing file", "both problems are reported together", described(images(to("x"), "gone"), strings.Repeat("a", v1alpha1.MaxAltText+1)), []string{"Invalid " + imageRefs + "[0].altText", "NotFound " + imageRefs + "[0].name"}},
 		{"a longer alt text on a card", "a card has the same limit", described(tree(bare("x"), card("one", "image"), card("two")), strings.Repeat("a", v1alpha1.MaxAltText+1)), []string{"Invalid spec.tree.cards[0].mediaRefs[0].altText"}},
 		{"an alt text with NUL", "platforms cannot show it", described(images(to("x"), "image"), "a\x00"), []string{"Invalid " + imageRefs + "[0].altText"}},
-		{"an alt text for YouTube", "it has no effect there", described(video(titled("Title"), "video"), "a rocket"), nil},
+		{"an alt text for YouTube", "YouTube ignores alt texts", described(video(titled("Title"), "video"), "a rocket"), nil},
 
-		{"a connection being deleted", "it will not exist", images(to("x-leaving"), "image"), []string{"NotFound spec.targets[0].connectionRef.name"}},
+		{"a connection being deleted", "the connection will not exist", images(to("x-leaving"), "image"), []string{"NotFound spec.targets[0].connectionRef.name"}},
 
 		{"a video", "the post is valid", video(to("x"), "video"), nil},
 		{"no video", "media_id is required, in drafts too", draft(video(to("x"), "")), []string{"Required spec.video.mediaRef.name"}},
 		{"an image as a video", "a video post shows a video", video(to("x"), "image"), []string{"Invalid spec.video.mediaRef.name"}},
 		{"too large for one", "X does not accept such a file", video(to("instagram", "x"), "big-video"), []string{"Invalid spec.video.mediaRef.name"}},
-		{"as large as X takes", "the limit is inclusive", video(to("x"), "full-video"), nil},
+		{"X's maximum size", "the limit is inclusive", video(to("x"), "full-video"), nil},
 		{"large, but not for these", "other platforms have no lower limit", video(to("instagram", "threads"), "big-video"), nil},
 		{"thumbnail at the end", "the last moment is valid", video(to("x"), "video", 2000), nil},
 		{"thumbnail time after the end", "the film is shorter", video(to("x"), "video", 2001), []string{"Invalid spec.video.thumbnailOffsetMillis"}},
 		{"thumbnail, length unknown", "the platform checks it", video(to("threads"), "big-video", 90000), nil},
 		{"youtube", "the post is valid", video(titled("Title"), "video"), nil},
 		{"youtube without a title", "youtube_title is required", video(to("youtube"), "video"), []string{"Required spec.targets[0].youtube.title"}},
-		{"youtube draft without a title", "a draft may omit it", draft(video(to("youtube"), "video")), nil},
-		{"title too long", "YouTube would reject it", draft(video(titled("Titles"), "video")), []string{"Invalid spec.targets[0].youtube.title"}},
-		{"title with a bracket", "YouTube would reject it", video(titled("a<b"), "video"), []string{"Invalid spec.targets[0].youtube.title"}},
+		{"youtube draft without a title", "a draft may omit the title", draft(video(to("youtube"), "video")), nil},
+		{"title too long", "YouTube would reject the title", draft(video(titled("Titles"), "video")), []string{"Invalid spec.targets[0].youtube.title"}},
+		{"title with a bracket", "YouTube would reject the title", video(titled("a<b"), "video"), []string{"Invalid spec.targets[0].youtube.title"}},
 		{"a title with NUL", "platforms cannot show it", draft(video(titled("a\x00b"), "video")), []string{"Invalid spec.targets[0].youtube.title"}},
 		{"a caption with NUL", "platforms cannot show it", func() v1alpha1.PostSpec {
 			spec := draft(images(to("x", "gone"), "image"))
 			spec.Targets[0].Caption, spec.Targets[1].Caption = "a\x00", "\x00"
 			return spec
 		}(), []string{"Invalid spec.targets[0].caption", "Invalid spec.targets[1].caption", "NotFound spec.targets[1].connectionRef.name"}},
-		{"title for another platform", "it has no effect there", func() v1alpha1.PostSpec {
+		{"title for another platform", "the other platform ignores the title", func() v1alpha1.PostSpec {
 			targets := titled("far too long a title")
 			targets[0].ConnectionRef.Name = "x"
 			return video(targets, "video")
@@ -280,10 +280,10 @@ func TestContent(t *testing.T) {
 
 		{"a tree", "cards need text or media", tree(bare("x", "threads"), card("one"), card("", "image")), nil},
 		{"one card", "a tree that is published has two", tree(bare("x"), card("one")), []string{"Invalid spec.tree.cards"}},
-		{"one card, draft", "a draft may have one", draft(tree(bare("x"), card("one"))), nil},
+		{"one card, draft", "a draft may have one card", draft(tree(bare("x"), card("one"))), nil},
 		{"no card, draft", "a tree needs cards", draft(tree(bare("x"))), []string{"Required spec.tree.cards"}},
 		{"an empty card", "a card needs content", tree(bare("x"), card("one"), card("")), []string{"Required spec.tree.cards[1]"}},
-		{"an empty card, draft", "it may be filled later", draft(tree(bare("x"), card("one"), card(""))), nil},
+		{"an empty card, draft", "the card may be filled later", draft(tree(bare("x"), card("one"), card(""))), nil},
 		{"a card too long for one", "each chosen target's limit counts", tree(bare("x", "threads"), card("01234567890"), card("two")), []string{"Invalid spec.tree.cards[0].caption"}},
 		{"a card too long for both", "each limit is reported", tree(bare("x", "threads"), card("012345678901234567890"), card("two")), []string{"Invalid spec.tree.cards[0].caption", "Invalid spec.tree.cards[0].caption"}},
 		{"a card too long, draft", "lengths are postponed", draft(tree(bare("x"), card("01234567890"))), nil},
@@ -293,9 +293,9 @@ func TestContent(t *testing.T) {
 		{"too many media", "X accepts two here", tree(bare("x", "threads"), card("one", "image", "image", "image"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs"}},
 		{"too many media, draft", "counts of cards are postponed", draft(tree(bare("x"), card("one", "image", "image", "image"))), nil},
 		{"an image too large", "X accepts fifty bytes here", tree(bare("x", "threads"), card("one", "big-image"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs[0].name"}},
-		{"an image as large as X takes", "the limit is inclusive", tree(bare("x"), card("one", "full-image"), card("two")), nil},
-		{"a video as large as X takes", "the limit is inclusive", tree(bare("x"), card("one", "full-video"), card("two")), nil},
-		{"as many media as X takes", "the limit is inclusive", tree(bare("x"), card("one", "image", "image"), card("two")), nil},
+		{"an image of X's maximum size", "the limit is inclusive", tree(bare("x"), card("one", "full-image"), card("two")), nil},
+		{"a video of X's maximum size", "the limit is inclusive", tree(bare("x"), card("one", "full-video"), card("two")), nil},
+		{"X's maximum number of media", "the limit is inclusive", tree(bare("x"), card("one", "image", "image"), card("two")), nil},
 		{"an image too large, draft", "sizes are postponed", draft(tree(bare("x"), card("one", "big-image"))), nil},
 		{"a video too large", "X accepts five hundred bytes here", tree(bare("x"), card("one", "big-video"), card("two")), []string{"Invalid spec.tree.cards[0].mediaRefs[0].name"}},
 		{"mixed on threads", "images and videos may be mixed", tree(bare("threads"), card("one", "image", "video"), card("two")), nil},

@@ -132,8 +132,8 @@ func TestFilesFitPlatforms(t *testing.T) {
 			[]string{`spec.video.mediaRef.name: the video "phone.mp4" is encoded as hevc; an ordinary account of facebook accepts h264. Reports differ.`},
 		},
 		"doubtful, and converted":           {"the platform gets another codec", show("facebook", "phone"), false, nil, nil},
-		"an accepted image":                 {"it need not be converted", show("x", "animation"), false, nil, nil},
-		"an image that is not":              {"it would fail on one platform only, and late", show("x instagram", "animation"), false, []string{"spec.image.mediaRefs[0].name: " + still}, nil},
+		"an accepted image":                 {"the image needs no conversion", show("x", "animation"), false, nil, nil},
+		"an image that is not":              {"the post would fail on one platform only, and late", show("x instagram", "animation"), false, []string{"spec.image.mediaRefs[0].name: " + still}, nil},
 		"an image that is not, in a thread": {"the card is named", thread("x instagram", "animation"), false, []string{"spec.tree.cards[1].mediaRefs[0].name: " + still}, nil},
 		"an image that was accepted":        {"its platform decides", show("instagram", "animation"), true, nil, nil},
 	} {

@@ -60,15 +60,15 @@ func TestValidate(t *testing.T) {
 		{"fine", "the post is valid", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "0123456789")}}, nil},
 		{"same connection twice", "only trees limit a connection to one target", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "a"), target("x", "b")}}, nil},
 		{"no target", "the post has no destination", v1alpha1.PostSpec{}, []string{"Required spec.targets"}},
-		{"too long", "the platform would reject it", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "01234567890")}}, []string{"Invalid spec.targets[0].caption"}},
+		{"too long", "the platform would reject the caption", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "01234567890")}}, []string{"Invalid spec.targets[0].caption"}},
 		{"against the platform's rules", "platforms may have rules beyond lengths", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "hey!")}}, []string{"Invalid spec.targets[0].caption"}},
 		{"empty", "a post that is published needs a caption", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "")}}, []string{"Required spec.targets[0].caption"}},
 		{"empty draft", "a draft may be finished later", v1alpha1.PostSpec{Draft: true, Targets: []v1alpha1.PostTarget{target("x", "")}}, nil},
 		{"draft too long", "limits apply to drafts too", v1alpha1.PostSpec{Draft: true, Targets: []v1alpha1.PostTarget{target("x", "01234567890")}}, []string{"Invalid spec.targets[0].caption"}},
 		{"draft with a time", "the two contradict", v1alpha1.PostSpec{Draft: true, ScheduledAt: future, Targets: []v1alpha1.PostTarget{target("x", "a")}}, []string{"Forbidden spec.scheduledAt"}},
-		{"unknown connection", "it may be created later, so the error has its own type", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "a"), target("gone", "a")}}, []string{"NotFound spec.targets[1].connectionRef.name"}},
+		{"unknown connection", "the connection may be created later, so the error has its own type", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "a"), target("gone", "a")}}, []string{"NotFound spec.targets[1].connectionRef.name"}},
 		{"category not supported", "the platform does not have such posts", v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{target("video", "a")}}, []string{"Invalid spec.targets[0].connectionRef.name"}},
-		{"platform not registered", "this installation cannot publish there", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("other", "a")}}, []string{"Invalid spec.targets[0].connectionRef.name"}},
+		{"platform not registered", "the installation cannot publish there", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("other", "a")}}, []string{"Invalid spec.targets[0].connectionRef.name"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.spec.Category == "" {

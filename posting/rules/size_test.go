@@ -97,11 +97,11 @@ func TestSizeOfStored(t *testing.T) {
 		want         string
 	}{
 		{"a new post of 840 KB is rejected, and the message contains the size and the remedy", nil, with(14, 60_000), "takes 84"},
-		{"the same one, stored, is delivered as it is", with(14, 60_000), with(14, 60_000), ""},
-		{"it may become smaller, and still be larger than a new one", with(14, 60_000), with(13, 60_000), ""},
-		{"it may not grow", with(14, 60_000), with(14, 60_001), "at most 84"},
+		{"the same stored post is delivered unchanged", with(14, 60_000), with(14, 60_000), ""},
+		{"the post may become smaller, and still be larger than a new one", with(14, 60_000), with(13, 60_000), ""},
+		{"the post may not grow", with(14, 60_000), with(14, 60_001), "at most 84"},
 		{"a small post may grow to the limit of a new one", with(1, 10), with(4, 65_000), ""},
-		{"and not beyond it", with(1, 10), with(5, 65_000), "at most 262144"},
+		{"the post may not grow beyond the limit", with(1, 10), with(5, 65_000), "at most 262144"},
 		{"the outcomes of a stored post must fit, however it was created", with(23, 65_000), with(23, 65_000), "shorten the captions"},
 	} {
 		v := validation{post: tt.post, env: Env{Stored: tt.stored}}

@@ -48,7 +48,7 @@ func TestUnfitFiles(t *testing.T) {
 		"fits":                {"the account has no limit", video("video"), "x", false, nil},
 		"the account's limit": {"accounts of one platform differ", video("video"), "tiktok-short", false, []string{short}},
 		"another account":     {"its limit is larger", video("video"), "tiktok", false, nil},
-		"the platform's":      {"it is the same for all accounts", video("video"), "facebook", false, []string{long}},
+		"the platform's":      {"the problem is the same for all accounts", video("video"), "facebook", false, []string{long}},
 		"converted":           {"the platform gets a shorter or smaller file only if conversion can make one", video("phone"), "facebook", true, nil},
 		"doubtful":            {"a warning does not prevent a choice", video("phone"), "facebook", false, nil},
 		"too many":            {"each picture alone is accepted", images("animation", "animation", "animation", "animation", "animation"), "facebook", false, []string{few}},
@@ -56,7 +56,7 @@ func TestUnfitFiles(t *testing.T) {
 		"in a thread":         {"texts are not judged, and may be missing", thread("animation"), "instagram", false, []string{still}},
 		"a draft's thread":    {"the draft is to be published some day", draft(thread("animation")), "instagram", false, []string{still}},
 		"missing":             {"no account accepts it", images("gone"), "instagram", false, nil},
-		"none yet":            {"files may still be added", images(), "instagram", false, nil},
+		"no files yet":        {"files may still be added", images(), "instagram", false, nil},
 		"another kind":        {"the reason is the kind", v1alpha1.PostSpec{Category: v1alpha1.CategoryText}, "instagram", false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

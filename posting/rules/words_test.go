@@ -65,7 +65,7 @@ func TestWords(t *testing.T) {
 
 func TestRegistryCapabilities(t *testing.T) {
 	if _, ok := (platforms.Registry{}).Capabilities(v1alpha1.PlatformX); ok {
-		t.Error("a platform that is not there declares something")
+		t.Error("an unregistered platform declares limits")
 	}
 	of := platforms.Registry{v1alpha1.PlatformX: fourImages{}}.Capabilities
 	if got, ok := of(v1alpha1.PlatformX); !ok || got.MaxImages != 4 {
@@ -89,7 +89,7 @@ func TestSizeAtItsLimit(t *testing.T) {
 		t.Errorf("%d bytes of %d: %v", posting.Of(post).Size(), posting.MaxPost, errs)
 	}
 	if _, errs := filled(1); len(errs) != 1 || !strings.Contains(errs[0].Detail, "shorten the captions") {
-		t.Errorf("one byte more can be mended by a shorter caption: %v", errs)
+		t.Errorf("one byte too many needs a shorter caption: %v", errs)
 	}
 	for _, tt := range []struct {
 		reason         string

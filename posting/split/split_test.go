@@ -48,7 +48,7 @@ func TestText(t *testing.T) {
 		{"words are not split", strings.Repeat("word ", 60), []string{strings.TrimSpace(strings.Repeat("word ", 56)), strings.TrimSpace(strings.Repeat("word ", 4))}},
 		{"a heading shares a part with the beginning of a long sentence", "News\n\n" + strings.Repeat("word ", 60), []string{"News\n\n" + strings.TrimSpace(strings.Repeat("word ", 55)), strings.TrimSpace(strings.Repeat("word ", 5))}},
 		{"a heading of a later part does too", words(276) + "\n\nNews\n\n" + strings.Repeat("word ", 60), []string{words(276), "News\n\n" + strings.TrimSpace(strings.Repeat("word ", 55)), strings.TrimSpace(strings.Repeat("word ", 5))}},
-		{"a sentence of a quarter of a part stands alone", words(69) + " " + strings.Repeat("Word ", 60), []string{words(69), strings.TrimSpace(strings.Repeat("Word ", 56)), strings.TrimSpace(strings.Repeat("Word ", 4))}},
+		{"a sentence of a quarter of a part stays whole", words(69) + " " + strings.Repeat("Word ", 60), []string{words(69), strings.TrimSpace(strings.Repeat("Word ", 56)), strings.TrimSpace(strings.Repeat("Word ", 4))}},
 		{"a shorter one does not", words(68) + " " + strings.Repeat("Word ", 60), []string{words(68) + " " + strings.TrimSpace(strings.Repeat("Word ", 42)), strings.TrimSpace(strings.Repeat("Word ", 18))}},
 		{"a quarter is measured from the start of the part", long + "\n\n" + words(100) + "\n\n" + long, []string{long, words(100), long}},
 		{"a compound is not split at its hyphen", strings.Repeat("a ", 130) + "state-of-the-art-and-more", []string{strings.TrimSpace(strings.Repeat("a ", 130)), "state-of-the-art-and-more"}},
@@ -79,7 +79,7 @@ func TestTextIsLimited(t *testing.T) {
 		rules      func(Rules) Rules
 		want       error
 	}{
-		{"as many parts as allowed", strings.Repeat("a", 3*280), func(r Rules) Rules { return r }, nil},
+		{"the maximum number of parts", strings.Repeat("a", 3*280), func(r Rules) Rules { return r }, nil},
 		{"one part too many", strings.Repeat("a", 3*280+1), func(r Rules) Rules { return r }, ErrTooMany},
 		{
 			"an address counts in full on Threads, so a long one does not fit", "see https://example.com/" + strings.Repeat("a", 300),
@@ -159,12 +159,12 @@ func TestSections(t *testing.T) {
 		reason, text string
 		want         []string
 	}{
-		"no divider": {"there is one part", "one\n\ntwo", []string{"one\n\ntwo"}},
+		"no divider": {"the text has one part", "one\n\ntwo", []string{"one\n\ntwo"}},
 		"lines":      {"each line divides", "one\n---\ntwo\n\n---\n\nthree", []string{"one", "two", "three"}},
 		"blanks":     {"editors add blanks and carriage returns", "one\r\n --- \r\ntwo", []string{"one", "two"}},
 		"edges":      {"a part needs text", "---\none\n---\n---\ntwo\n---", []string{"one", "two"}},
 		"in a line":  {"a dash in a sentence does not divide", "one --- two\n----\n--", []string{"one --- two\n----\n--"}},
-		"empty text": {"there are no parts", " \n", nil},
+		"empty text": {"the text has no parts", " \n", nil},
 	} {
 		if got := Sections(tc.text); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %s: %q", name, tc.reason, got)

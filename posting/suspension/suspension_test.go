@@ -61,7 +61,7 @@ func TestEnter(t *testing.T) {
 		"lasts":                         {"a continuing suspension keeps its start", listed(-10), true, "-10-"},
 		"ends":                          {"a suspension ends now", listed(-10), false, "-10-0"},
 		"ends with a clock behind":      {"its length is not negative", listed(10), false, "10-10"},
-		"starts again":                  {"both count", listed(-30, -20), true, "-30--20 0-"},
+		"starts again":                  {"both suspensions count", listed(-30, -20), true, "-30--20 0-"},
 		"starts again immediately":      {"a bouncing switch is one suspension", listed(-30, 0), true, "-30-"},
 		"starts before the last ended":  {"with a slow clock: times never overlap", listed(-30, 5), true, "-30-"},
 		"ended within the deadline":     {"a post that was due in it may still be published", listed(-90, -60), false, "-90--60"},
@@ -94,19 +94,19 @@ func TestMove(t *testing.T) {
 		want            int
 		by              int
 	}{
-		"none":                      {"most deadlines are not extended", 60, 0, nil, 60, 0},
-		"within":                    {"its length is added", 60, 0, listed(10, 40), 90, 40},
-		"before":                    {"the post did not wait then", 60, 0, listed(-40, -10), 60, 0},
-		"when the post came due":    {"only the post's waiting time counts", 60, 0, listed(-40, 10), 70, 10},
-		"after":                     {"it was too late already", 60, 0, listed(61, 90), 60, 0},
-		"from the deadline on":      {"it was just in time", 60, 0, listed(60, 90), 90, 90},
-		"beyond the deadline":       {"the complete time counts", 60, 0, listed(50, 300), 310, 300},
-		"after another one":         {"the first one extends the deadline beyond the second's start", 60, 0, listed(50, 70, 75, 80), 85, 80},
-		"counted before":            {"no time counts twice", 90, 40, listed(10, 40), 90, 0},
-		"one counted, one not":      {"only the second counts", 90, 40, listed(10, 40, 50, 55), 95, 55},
-		"a current one":             {"its length is unknown", 60, 0, listed(10), 60, 0},
-		"one without a length":      {"a clock was set back", 60, 0, listed(10, 10), 60, 0},
-		"one that ended at its due": {"its overlap is empty", 60, 0, listed(-10, 0), 60, 0},
+		"none":                     {"most deadlines are not extended", 60, 0, nil, 60, 0},
+		"within":                   {"its length is added", 60, 0, listed(10, 40), 90, 40},
+		"before":                   {"the post did not wait then", 60, 0, listed(-40, -10), 60, 0},
+		"when the post became due": {"only the post's waiting time counts", 60, 0, listed(-40, 10), 70, 10},
+		"after":                    {"the deadline had already passed", 60, 0, listed(61, 90), 60, 0},
+		"from the deadline on":     {"the deadline had not passed", 60, 0, listed(60, 90), 90, 90},
+		"beyond the deadline":      {"the complete time counts", 60, 0, listed(50, 300), 310, 300},
+		"after another one":        {"the first one extends the deadline beyond the second's start", 60, 0, listed(50, 70, 75, 80), 85, 80},
+		"counted before":           {"no time counts twice", 90, 40, listed(10, 40), 90, 0},
+		"one counted, one not":     {"only the second counts", 90, 40, listed(10, 40, 50, 55), 95, 55},
+		"a current one":            {"its length is unknown", 60, 0, listed(10), 60, 0},
+		"one without a length":     {"a clock was set back", 60, 0, listed(10, 10), 60, 0},
+		"a suspension that ended at the due time": {"its overlap is empty", 60, 0, listed(-10, 0), 60, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			moved, by := ShiftDeadline(at(tt.deadline), at(tt.since), tt.list)
@@ -131,7 +131,7 @@ func TestMoveInParts(t *testing.T) {
 			since = by
 		}
 		if moved, _ = ShiftDeadline(moved, since, list); !moved.Equal(whole) {
-			t.Errorf("after %d of them: %s, want %s", n, moved.Sub(noon), whole.Sub(noon))
+			t.Errorf("after %d parts: %s, want %s", n, moved.Sub(noon), whole.Sub(noon))
 		}
 	}
 }
@@ -160,7 +160,7 @@ func TestForgotten(t *testing.T) {
 		"never suspended":                        {nil, 0},
 		"the current suspension remains":         {listed(-30, -10, -5), 0},
 		"deadlines may depend on it for an hour": {listed(-30, -10), 50*time.Minute + time.Second},
-		"it is overdue":                          {listed(-300, -200), time.Second},
+		"overdue":                                {listed(-300, -200), time.Second},
 	} {
 		got := PruneAfter(tt.list, at(0), time.Hour)
 		if got != tt.want {

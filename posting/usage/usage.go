@@ -144,7 +144,7 @@ func Confirm(u *v1alpha1.Usage, post PostUses, limit int, now time.Time) []Refus
 }
 
 // Settle brings a post's entries in line with its state: no entry exceeds what its target uses. Entries of an earlier
-// post with that name are kept for good. Once delivery has started, the post's reservations are removed, because
+// post with that name are kept permanently. Once delivery has started, the post's reservations are removed, because
 // Confirm has added its uses, here or in another Usage.
 func Settle(u *v1alpha1.Usage, post PostUses) {
 	next, own, reserved := split(u, &post)

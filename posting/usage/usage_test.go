@@ -115,8 +115,8 @@ func TestReserve(t *testing.T) {
 		used    int
 	}{
 		"First":        {"no count exists", monthly(), "", uses(1), nil, 1},
-		"Last":         {"it is exactly enough", monthly(reserved("b", 3)), "", uses(2), nil, 5},
-		"OneTooMany":   {"it would be six of five", monthly(reserved("b", 4)), "", uses(2), []Refusal{{0, 4}}, 4},
+		"Last":         {"the plan has exactly enough", monthly(reserved("b", 3)), "", uses(2), nil, 5},
+		"OneTooMany":   {"the total would be six of five", monthly(reserved("b", 4)), "", uses(2), []Refusal{{0, 4}}, 4},
 		"AllOrNothing": {"one of two has no room, so neither is reserved", monthly(reserved("b", 4)), "", uses(1, 1), []Refusal{{1, 4}}, 4},
 		"Nothing":      {"no target counts", monthly(reserved("b", 5)), "", uses(0), nil, 5},
 		"NotKnown":     {"a target with an unknown connection does not reserve", monthly(), "", assumed(uses(1)), nil, 0},
@@ -164,7 +164,7 @@ func TestSlidingWindow(t *testing.T) {
 		taken  []v1alpha1.UsageEntry
 		ok     bool
 	}{
-		"Empty":      {"there are no other drafts", nil, true},
+		"Empty":      {"the team has no other drafts", nil, true},
 		"OneBefore":  {"two within a day", others(-5), true},
 		"TwoBefore":  {"three within the day that ends now", others(-5, -3), false},
 		"TwoAfter":   {"three within the day that starts now", others(3, 5), false},
@@ -173,7 +173,7 @@ func TestSlidingWindow(t *testing.T) {
 		"ADayApart":  {"a day does not include its end", others(-24, -24), true},
 		"ADayAfter":  {"no day contains the others and this one", others(24, 24), true},
 		"JustWithin": {"an hour less than a day apart", others(-23, -23), false},
-		"LongAgo":    {"they are out of range", others(-100, -100), true},
+		"LongAgo":    {"the other drafts are out of range", others(-100, -100), true},
 		"OverLongAgo": {
 			"three within a day, even if the limit was lowered and another day has as many",
 			others(-100, -100, -100, -5, -3), false,
@@ -215,7 +215,7 @@ func TestRelease(t *testing.T) {
 	t.Parallel()
 	u := monthly(by("r1", "a", 2), by("r2", "a", 4), delivered("1", "a", 1), by("r1", "b", 1))
 	Release(u, "a", "r2")
-	same(t, "what another request, a delivery or another post has stays", u, monthly(joined(by("r1", "a", 2), delivered("1", "a", 1)), by("r1", "b", 1)))
+	same(t, "entries of other requests, deliveries and posts stay", u, monthly(joined(by("r1", "a", 2), delivered("1", "a", 1)), by("r1", "b", 1)))
 	if u.Status.Used != 4 {
 		t.Errorf("%d are used, want 4", u.Status.Used)
 	}
@@ -244,7 +244,7 @@ func TestConfirm(t *testing.T) {
 		"ByRequests":   {"whichever request created the post", monthly(by("r1", "a", 4), by("r2", "a", 1)), uses(1), nil, monthly(delivered("u", "a", 1))},
 		"Full":         {"held reservations are not requested again", monthly(reserved("a", 1), reserved("b", 4)), uses(1), nil, monthly(delivered("u", "a", 1), reserved("b", 4))},
 		"OverLimit":    {"the limit was lowered", monthly(reserved("a", 1), reserved("b", 7)), uses(1), nil, monthly(delivered("u", "a", 1), reserved("b", 7))},
-		"Applied":      {"it was not created through the apiserver", monthly(), uses(1), nil, monthly(delivered("u", "a", 1))},
+		"Applied":      {"the post was not created through the apiserver", monthly(), uses(1), nil, monthly(delivered("u", "a", 1))},
 		"Partly":       {"the delivery reserves the remainder", monthly(reserved("b", 4)), uses(1, 1), []Refusal{{1, 5}}, monthly(delivered("u", "a", 1), reserved("b", 4))},
 		"SmallerFits":  {"a later target may fit if an earlier one does not", monthly(reserved("b", 4)), uses(2, 1), []Refusal{{0, 4}}, monthly(delivered("u", "a", 0, 1), reserved("b", 4))},
 		"Twice":        {"a second attempt does not reserve again", monthly(delivered("u", "a", 1), reserved("b", 4)), uses(1), nil, monthly(delivered("u", "a", 1), reserved("b", 4))},
@@ -271,7 +271,7 @@ func TestConfirm(t *testing.T) {
 			monthly(moved(delivered("u", "a", 1), hours(24)), reserved("b", 7)),
 		},
 		"NotKnown":     {"a target that may have been counted keeps its count, and does not reserve", monthly(delivered("u", "a", 1)), assumed(uses(1, 1)), nil, monthly(delivered("u", "a", 1))},
-		"NotKnownMore": {"it keeps its count even if it needs more now", monthly(delivered("u", "a", 1)), assumed(uses(2)), nil, monthly(delivered("u", "a", 1))},
+		"NotKnownMore": {"the entry keeps its count even if the post needs more now", monthly(delivered("u", "a", 1)), assumed(uses(2)), nil, monthly(delivered("u", "a", 1))},
 		"OutForLess":   {"a published target keeps its count, even if it is less than its cards", monthly(delivered("u", "a", 1)), final(uses(2)), nil, monthly(settled(delivered("u", "a", 1)))},
 		"AlreadyOut":   {"a published target is never counted again", monthly(delivered("u", "a", 1)), final(uses(1, 1)), nil, monthly(settled(delivered("u", "a", 1)))},
 		"OtherMonth":   {"another target is counted in another month", monthly(), at(uses(1, 1), noon, noon.AddDate(0, 1, 0)), nil, monthly(delivered("u", "a", 1))},
@@ -304,13 +304,13 @@ func TestSettle(t *testing.T) {
 		post   PostUses
 		want   *v1alpha1.Usage
 	}{
-		"Waiting":      {"it will be published", monthly(reserved("a", 1, 1)), waits(uses(1, 1)), monthly(reserved("a", 1, 1))},
-		"Rescheduled":  {"it counts in the new month", monthly(reserved("a", 1)), waits(at(uses(1), next)), monthly()},
+		"Waiting":      {"the post will be published", monthly(reserved("a", 1, 1)), waits(uses(1, 1)), monthly(reserved("a", 1, 1))},
+		"Rescheduled":  {"the post counts in the new month", monthly(reserved("a", 1)), waits(at(uses(1), next)), monthly()},
 		"Cancelled":    {"the apiserver could not release it", monthly(reserved("a", 1)), waits(final(uses(0))), monthly()},
 		"Less":         {"an edit moved one of two targets", monthly(reserved("a", 1, 1)), waits(uses(1, 0)), monthly(reserved("a", 1))},
 		"FewerNow":     {"an edit removed a target", monthly(reserved("a", 1, 1)), waits(uses(1)), monthly(reserved("a", 1))},
-		"NotKnown":     {"the connection was deleted, so it may be X", monthly(reserved("a", 1)), waits(assumed(uses(1))), monthly(reserved("a", 1))},
-		"MovedUnknown": {"it is published in another month, wherever", monthly(reserved("a", 1)), waits(at(assumed(uses(1)), next)), monthly()},
+		"NotKnown":     {"the connection was deleted, so it may be on X", monthly(reserved("a", 1)), waits(assumed(uses(1))), monthly(reserved("a", 1))},
+		"MovedUnknown": {"the post is published in another month, on any platform", monthly(reserved("a", 1)), waits(at(assumed(uses(1)), next)), monthly()},
 		"Requests":     {"only one of the requests created it", monthly(by("r1", "a", 5), by("r2", "a", 1)), waits(uses(1)), monthly(reserved("a", 1))},
 		"BestRequest":  {"the reservation that covers most of its need", monthly(by("r1", "a", 1), by("r2", "a", 1, 2)), waits(uses(1, 2)), monthly(reserved("a", 1, 2))},
 		"AsGoodAs":     {"the first of two equal reservations remains", monthly(by("r1", "a", 1), by("r2", "a", 0, 1)), waits(uses(1, 1)), monthly(reserved("a", 1))},
@@ -319,11 +319,11 @@ func TestSettle(t *testing.T) {
 		"OtherTime":    {"a request for another time did not create it", daily(moved(reserved("a", 1), noon.Add(2*time.Minute))), waits(uses(1)), daily()},
 		"Elsewhere":    {"its delivery has started with another Usage", monthly(reserved("a", 1)), begun(uses(1)), monthly()},
 		"After":        {"a request reserved after the delivery had counted", monthly(delivered("u", "a", 1), by("r1", "a", 1)), waits(uses(1)), monthly(delivered("u", "a", 1))},
-		"Sending":      {"it may be published", monthly(delivered("u", "a", 1)), begun(uses(1)), monthly(delivered("u", "a", 1))},
-		"Posted":       {"it is published permanently", monthly(delivered("u", "a", 1)), begun(final(uses(1))), monthly(settled(delivered("u", "a", 1)))},
-		"PostedLate":   {"it counts in its original month", monthly(delivered("u", "a", 1)), begun(at(final(uses(1)), next)), monthly(settled(delivered("u", "a", 1)))},
+		"Sending":      {"the post may be published", monthly(delivered("u", "a", 1)), begun(uses(1)), monthly(delivered("u", "a", 1))},
+		"Posted":       {"a publication is permanent", monthly(delivered("u", "a", 1)), begun(final(uses(1))), monthly(settled(delivered("u", "a", 1)))},
+		"PostedLate":   {"the post counts in its original month", monthly(delivered("u", "a", 1)), begun(at(final(uses(1)), next)), monthly(settled(delivered("u", "a", 1)))},
 		"HalfFailed":   {"one of two was rejected", monthly(delivered("u", "a", 1, 1)), begun(final(uses(1, 0))), monthly(settled(delivered("u", "a", 1)))},
-		"Claimless":    {"it was counted, its claim failed, and it was cancelled", monthly(delivered("u", "a", 1)), waits(final(uses(0))), monthly()},
+		"Claimless":    {"the post was counted, its claim failed, and it was cancelled", monthly(delivered("u", "a", 1)), waits(final(uses(0))), monthly()},
 		"OtherPost":    {"the counted post was deleted and its name reused", monthly(delivered("0", "a", 1)), waits(uses(1)), monthly(settled(delivered("0", "a", 1)))},
 		"Others":       {"other posts are unaffected", monthly(reserved("b", 3)), waits(uses(1)), monthly(reserved("b", 3))},
 	} {
@@ -347,7 +347,7 @@ func TestOrphan(t *testing.T) {
 		want   *v1alpha1.Usage
 	}{
 		"JustReserved": {"its request may be about to create the post", monthly(reserved("a", 1)), reservationTTL - time.Second, monthly(reserved("a", 1))},
-		"Forgotten":    {"no request takes that long, so the post was never created", monthly(reserved("a", 1)), reservationTTL, monthly()},
+		"Forgotten":    {"no request lasts that long, so the post was never created", monthly(reserved("a", 1)), reservationTTL, monthly()},
 		"Delivered":    {"the post was delivered and deleted; it still counts", monthly(delivered("u", "a", 1)), 1000 * time.Hour, monthly(settled(delivered("u", "a", 1)))},
 		"Others":       {"other posts are unaffected", monthly(reserved("b", 1)), 1000 * time.Hour, monthly(reserved("b", 1))},
 	} {
@@ -361,10 +361,10 @@ func TestForgetAndOver(t *testing.T) {
 	old := moved(reserved("a", 1), noon.Add(-49*time.Hour))
 	u := daily(old, moved(reserved("b", 1), noon.Add(-47*time.Hour)))
 	Prune(u, noon)
-	same(t, "no new draft can share a day with what is more than two days old", u, daily(moved(reserved("b", 1), noon.Add(-47*time.Hour))))
+	same(t, "entries of more than two days are not needed for new drafts", u, daily(moved(reserved("b", 1), noon.Add(-47*time.Hour))))
 	u = daily(moved(reserved("a", 1), noon.Add(-48*time.Hour)))
 	Prune(u, noon)
-	same(t, "what is just two days old stays: only what is older goes", u, daily(moved(reserved("a", 1), noon.Add(-48*time.Hour))))
+	same(t, "an entry of exactly two days stays", u, daily(moved(reserved("a", 1), noon.Add(-48*time.Hour))))
 	u = monthly(old)
 	Prune(u, noon)
 	same(t, "a month is kept whole", u, monthly(old))
@@ -376,7 +376,7 @@ func TestForgetAndOver(t *testing.T) {
 		now    time.Time
 		want   bool
 	}{
-		"Kept":   {"users may want to read it", monthly(), end.Add(monthRetention), false},
+		"Kept":   {"users may want to read the entry", monthly(), end.Add(monthRetention), false},
 		"Over":   {"its retention has ended", monthly(), end.Add(monthRetention + time.Second), true},
 		"Window": {"a sliding window is never over", daily(), end.AddDate(5, 0, 0), false},
 	} {
