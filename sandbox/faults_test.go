@@ -56,7 +56,7 @@ func TestFaultMatching(t *testing.T) {
 		{"another account's fault", []string{`"operation":"*","times":9,"account":"42",` + status}, []int{200, 201, 200, 200}},
 		{"the account's own fault", []string{`"operation":"*","times":1,"account":"` + demoID + `",` + status}, []int{503, 201, 200, 200}},
 		{
-			"of two faults, the older one comes first",
+			"the older of two faults comes first",
 			[]string{`"operation":"identity","times":1,` + status, `"operation":"identity","times":1,"kind":"status","status":500`},
 			[]int{503, 201, 200, 500},
 		},

@@ -29,7 +29,7 @@ func TestGraphAcceptsClientRequests(t *testing.T) {
 		{"Meta's samples for Threads use curl -F", "POST", threadsPath + "/threads", multipartType, text},
 		{"Meta's samples for Pages also use curl -F", "POST", pagePath + "/feed", pageType, message},
 		{"Meta's SDK for Node.js sends JSON", "POST", pagePath + "/feed", jsonType, `{"message":"hi","id":"` + pageID + `","published":true}`},
-		{"it sends an empty object with a GET", "GET", "/facebook/v25.0/me", jsonType, `{}`},
+		{"the client sends an empty object with a GET", "GET", "/facebook/v25.0/me", jsonType, `{}`},
 		{"SDKs repeat a parameter in the body", "POST", pagePath + "/feed?message=twice", formType, "message=twice"},
 	} {
 		platform, _, _ := strings.Cut(tt.path[1:], "/")

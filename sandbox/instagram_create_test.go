@@ -85,7 +85,7 @@ func TestInstagramParameters(t *testing.T) {
 		{"a plain image", image, made},
 		{"an image is not a carousel item by default", image + "&caption=a&is_carousel_item=false", made},
 		{"VIDEO is the type of carousel items", "media_type=VIDEO&is_carousel_item=true&" + video + "&thumb_offset=10", made},
-		{"there are no text posts", "caption=hello", graphError(100, "image_url is required")},
+		{"Instagram has no text posts", "caption=hello", graphError(100, "image_url is required")},
 		{"a reel needs a video", "media_type=REELS&caption=a", graphError(100, "video_url is required")},
 		{"a reel has no image", "media_type=REELS&" + image, graphError(100, "image_url is not allowed")},
 		{"a container has one file", image + "&" + video, graphError(100, "video_url is not allowed")},

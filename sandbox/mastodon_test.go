@@ -87,7 +87,7 @@ func TestMastodonText(t *testing.T) {
 func TestMastodonRefuses(t *testing.T) {
 	b := start(t, "")
 	image := b.mastodonImage()
-	film := b.mastodonUpload("video/mp4", movie("isom", 640, 480, 3*time.Second, 300_000)).want(t, "a video takes longer", 202, "url=").text("id")
+	film := b.mastodonUpload("video/mp4", movie("isom", 640, 480, 3*time.Second, 300_000)).want(t, "a video is processed later", 202, "url=").text("id")
 	b.each(t, b.toot, []row{
 		{"a post needs a text or files", "status=+", mastodonError(422, "Text can't be blank")},
 		{"500 characters are the most", "status=" + strings.Repeat("a", 501), mastodonError(422, "character limit of 500")},
@@ -106,7 +106,7 @@ func TestMastodonRefuses(t *testing.T) {
 	b.clock.Step(time.Minute)
 	b.toot("status=a&media_ids[]="+film+"&media_ids[]="+image).want(t, "a video is alone", mastodonError(422, "Cannot attach a video")...)
 	b.call(http.MethodPost, mastodonStatuses, demo(t, "mastodon").AccessToken, "text/plain", "status=a").want(t, "the body is a form or JSON", mastodonError(400, "neither")...)
-	same(t, "nothing was published", 0, len(b.posted("mastodon")))
+	same(t, "no post was published", 0, len(b.posted("mastodon")))
 }
 
 func TestMastodonLengths(t *testing.T) {
@@ -191,7 +191,7 @@ func TestMastodonListing(t *testing.T) {
 	b.read("mastodon", mastodonListing+"?limit=1").want(t, "the addresses of other pages", 200,
 		"Link: <"+address+"max_id="+hidden+`>; rel="next", <`+address+"min_id="+hidden+`>; rel="prev"`)
 	b.page(mastodonListing).want(t, "others do not see the third", 200, "0.id="+reply)
-	b.page(mastodonStatuses+"/"+hidden).want(t, "nor can they read it", 404)
+	b.page(mastodonStatuses+"/"+hidden).want(t, "another account cannot read the file", 404)
 	b.read("mastodon", mastodonListing+"?limit=41").want(t, "Mastodon would reduce the limit", 400)
 	b.read("mastodon", mastodonListing+"?max=1").want(t, "a misspelled parameter has no effect", 400)
 	b.read("mastodon", "/mastodon/api/v1/accounts/1/statuses").want(t, "no such account", 404)
@@ -229,5 +229,5 @@ func TestMastodonScopes(t *testing.T) {
 	b.call(http.MethodGet, "/mastodon/api/v1/accounts/verify_credentials", token, "", "").want(t, "reading is permitted", 200, "id="+mastodonID)
 	b.call(http.MethodPost, mastodonStatuses, token, formType, "status=a").want(t, "writing is not", mastodonError(403, "outside the authorized scopes")...)
 	b.call(http.MethodPost, "/mastodon/oauth/revoke", "", formType, "token="+token).want(t, "the token is revoked", 200)
-	b.call(http.MethodGet, "/mastodon/api/v1/accounts/verify_credentials", token, "", "").want(t, "it is invalid now", 401)
+	b.call(http.MethodGet, "/mastodon/api/v1/accounts/verify_credentials", token, "", "").want(t, "the token is invalid", 401)
 }

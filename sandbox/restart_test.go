@@ -199,7 +199,7 @@ func TestReopen(t *testing.T) {
 	b.tweet(replyBody("reply", first))
 	b.account("x", "7", `{"quota":5,"listing_lag_ms":10,"token_ttl_s":77}`)
 	tokens := b.refresh("x-refresh-demo")
-	// kept returns what a restart must not change.
+	// kept returns the state that a restart must preserve.
 	kept := func(b *box) []any {
 		return []any{
 			b.control(http.MethodGet, "/posts", "", http.StatusOK).at("data"),

@@ -16,7 +16,7 @@ func spool(req *Request) (forget func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Where an open file can be removed, nothing remains after any process exit; elsewhere forget removes it.
+	// Where an open file can be removed, no file remains after the process exits; elsewhere forget removes it.
 	_ = os.Remove(file.Name())
 	_, broken := io.Copy(file, req.Body)
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
