@@ -96,7 +96,7 @@ func (s shelf) expectRecord(ctx context.Context, p *archived) {
 		is, err := s.record(ctx, g, p.Name).Encode()
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(is).To(MatchJSON(want))
-	}).Should(Succeed(), "the record of %s is what became of it", p.Name)
+	}).Should(Succeed(), "the record of %s has its outcome", p.Name)
 }
 
 // expectArchived expects that a post is gone from the cluster and can be read in the archive, with one list entry and with its
@@ -104,7 +104,7 @@ func (s shelf) expectRecord(ctx context.Context, p *archived) {
 func (s shelf) expectArchived(ctx context.Context, p *archived) {
 	GinkgoHelper()
 	Eventually(func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &v1alpha1.Post{}) }).
-		Should(MatchError(apierrors.IsNotFound, "is gone"), "%s leaves the cluster: no finalizer holds it", p.Name)
+		Should(MatchError(apierrors.IsNotFound, "is gone"), "%s leaves the cluster: no finalizer remains", p.Name)
 	Eventually(func(g Gomega) { g.Expect(s.listed(ctx, g, p.Name)).To(Equal(1)) }).Should(Succeed(), "%s is listed once", p.Name)
 	s.expectRecord(ctx, p)
 }
@@ -119,12 +119,12 @@ func (s shelf) comesBack(ctx SpecContext, p *archived) {
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(again), &now)).To(Succeed())
 		g.Expect(now.Status.Phase).To(Equal(v1alpha1.PhasePosted))
 		g.Expect(meta.IsStatusConditionTrue(now.Status.Conditions, v1alpha1.ConditionAdopted)).To(BeTrue())
-	}).Should(Succeed(), "%s adopts what became of the post before it", p.Name)
+	}).Should(Succeed(), "%s adopts the outcome of the post before it", p.Name)
 	Eventually(func(g Gomega) {
 		kept := s.record(ctx, g, p.Name)
 		g.Expect(kept.UID).To(Equal(now.UID))
 		g.Expect(kept.Earlier).To(ContainElement(p.last.UID))
-	}).Should(Succeed(), "the record is that of the object which came back")
+	}).Should(Succeed(), "the record is the restored object's")
 	shown := s.team.shown(ctx)
 	for i := range p.Spec.Targets {
 		Expect(now.Status.Targets[i].ExternalID).To(Equal(p.last.Status.Targets[i].ExternalID))
@@ -132,7 +132,7 @@ func (s shelf) comesBack(ctx SpecContext, p *archived) {
 			Expect(shown[part.words]).To(HaveLen(1), "%s is shown once", part.text)
 		}
 	}
-	Expect(publishCallsEverywhere(ctx)).To(Equal(p.calls), "nothing was sent for what came back")
+	Expect(publishCallsEverywhere(ctx)).To(Equal(p.calls), "no call was sent for the restored post")
 }
 
 var _ = Describe("The archive's crash matrix", Ordered, func() {
@@ -233,7 +233,7 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 			kept.expectArchived(ctx, p)
 		}
 		retain(ctx, v1alpha1.TeamRetention{})
-		// A sweep may still be running with the old team; posts that come back must stay visible.
+		// A sweep may still be running with the old team; recreated posts must stay visible.
 		wait(time.Second)
 		for _, p := range posts {
 			kept.comesBack(ctx, p)

@@ -262,7 +262,7 @@ func (c *campaign) end() {
 	}
 }
 
-// verify counts what became of all posts and checks the invariants. before is how many publishing calls there were
+// verify counts the outcomes of all posts and checks the invariants. before is how many publishing calls there were
 // before the campaign.
 func (c *campaign) verify(ctx SpecContext, name string, before map[v1alpha1.Platform]int) {
 	GinkgoHelper()
@@ -271,7 +271,7 @@ func (c *campaign) verify(ctx SpecContext, name string, before map[v1alpha1.Plat
 	}
 	report(name, c.sum)
 	expectCalls(ctx, before, c.sum)
-	Expect(c.sum.sum(askable).givenUp).To(BeZero(), "given up although the platform can be asked")
+	Expect(c.sum.sum(askable).givenUp).To(BeZero(), "given up although the lookup is possible")
 }
 
 var _ = Describe("The campaign", Ordered, func() {

@@ -46,7 +46,7 @@ func adopt(name string) *server {
 			return &server{name: name, argv: argv, pid: pid}
 		}
 	}
-	Fail("there is no process " + name + " of this test")
+	Fail("no process has the id " + name + " of this test")
 	return nil
 }
 

@@ -31,9 +31,9 @@ func report(name string, sum *totals) {
 	all := sum.sum(everyPair)
 	Expect(all.twice).To(BeZero(), "published twice")
 	Expect(all.lost).To(BeZero(), "lost")
-	Expect(all.denied).To(BeZero(), "failed, and online")
-	Expect(sum.unnamed).To(BeZero(), "given up without saying what to check")
-	Expect(all.looked).NotTo(BeZero(), "no doubt was settled by looking: the kills came at no interesting moment")
+	Expect(all.denied).To(BeZero(), "published but failed")
+	Expect(sum.unnamed).To(BeZero(), "given up without naming what to check")
+	Expect(all.looked).NotTo(BeZero(), "no lookup settled an outcome: the kills came at the wrong moments")
 }
 
 // expectCalls expects that every publishing call is recorded. Like X, the sandbox rejects duplicate text, so a second

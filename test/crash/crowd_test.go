@@ -62,7 +62,7 @@ var _ = Describe("A crowd", func() {
 		for n := range posts {
 			teams[n%count].say(ctx, aText, fmt.Sprintf("one of a crowd %d", serial.Add(1)), at, v1alpha1.PlatformX)
 		}
-		Expect(time.Until(at)).To(BeNumerically(">", killsFrom), "the posts were made in time")
+		Expect(time.Until(at)).To(BeNumerically(">", killsFrom), "the posts were created in time")
 		killAt(post.PointAfterArm, at.Add(-killsFrom))
 		for n := range kills - 3 {
 			wait(time.Until(at.Add(killsFrom * time.Duration(n-kills) / time.Duration(kills))))
@@ -81,7 +81,7 @@ var _ = Describe("A crowd", func() {
 		fmt.Printf("crowd of %d, the leader killed %d times, at last %s: %s\n", posts, sum.kills, last, sum)
 		all := sum.sum(everyPair)
 		Expect(all.twice).To(BeZero(), "published twice")
-		Expect(all.lost+all.denied).To(BeZero(), "lost, or online and failed")
+		Expect(all.lost+all.denied).To(BeZero(), "lost, or published but failed")
 		Expect(publishCalls(ctx, v1alpha1.PlatformX) - before).To(BeNumerically(">=", posts))
 	},
 		Entry("before its group is opened", post.PointBeforeOpen),

@@ -19,26 +19,26 @@ import (
 type props = apiextensionsv1.JSONSchemaProps
 
 // narrowed returns the parts of the schema that reject or drop values that an earlier version has written. That version
-// still writes them while it runs beside the new one and after a rollback. It writes a complete status without new
+// still writes them while it runs next to the new one and after a rollback. It writes a complete status without new
 // fields, so no transition rule (oldSelf) may depend on those. rules are the rules of the enclosing schemas.
 func narrowed(earlier, now *props, path string, rules []string) (problems []string) {
-	say := func(what string) { problems = append(problems, path+": "+what) }
+	report := func(problem string) { problems = append(problems, path+": "+problem) }
 	for _, rule := range now.XValidations {
 		rules = append(slices.Clip(rules), rule.Rule)
 	}
 	if earlier.Type != now.Type {
-		say("the type was " + earlier.Type)
+		report("the type was " + earlier.Type)
 	}
 	for _, name := range now.Required {
 		if !slices.Contains(earlier.Required, name) {
-			say(name + " was not required")
+			report(name + " was not required")
 		}
 	}
 	if known := values(earlier); len(now.Enum) > 0 && (len(known) == 0 || slices.ContainsFunc(known, func(v string) bool { return !slices.Contains(values(now), v) })) {
-		say("a value is refused that was taken")
+		report("a value is no longer accepted")
 	}
 	if less(now.MaxLength, earlier.MaxLength) || less(now.MaxItems, earlier.MaxItems) || less(now.MaxProperties, earlier.MaxProperties) {
-		say("less is taken")
+		report("a limit is lower")
 	}
 	for name := range now.Properties {
 		inner := now.Properties[name]
@@ -49,12 +49,12 @@ func narrowed(earlier, now *props, path string, rules []string) (problems []stri
 		}
 		named := regexp.MustCompile(`\.\??` + regexp.QuoteMeta(name) + `\b`)
 		if slices.ContainsFunc(rules, func(rule string) bool { return strings.Contains(rule, "oldSelf") && named.MatchString(rule) }) {
-			say("a rule holds on to " + name + ", which is new")
+			report("a transition rule covers the new field " + name)
 		}
 	}
 	for name := range earlier.Properties {
 		if _, known := now.Properties[name]; !known {
-			say(name + " is gone")
+			report(name + " was removed")
 		}
 	}
 	if earlier.Items != nil && now.Items != nil && earlier.Items.Schema != nil && now.Items.Schema != nil {
@@ -112,21 +112,21 @@ properties:
 		now  string
 		want []string
 	}{
-		"nothing changed":       {earlier, nil},
+		"no change":             {earlier, nil},
 		"a new field":           {"type: object\nrequired: [phase]\nproperties: {phase: {type: string, enum: [a, b, c], maxLength: 6}, more: {type: string}, targets: {type: array, items: {type: object, properties: {id: {type: string}}}}}", nil},
 		"a field is required":   {"type: object\nrequired: [phase, targets]\nproperties: {phase: {type: string}, targets: {type: array, items: {type: object, properties: {id: {type: string}}}}}", []string{"Post: targets was not required"}},
-		"a value was removed":   {"type: object\nproperties: {phase: {type: string, enum: [a]}, targets: {type: array}}", []string{"Post.phase: a value is refused that was taken"}},
-		"values are listed now": {"type: object\nproperties: {phase: {type: string}, targets: {type: array, items: {type: object, properties: {id: {type: string, enum: [x]}}}}}", []string{"Post.targets[].id: a value is refused that was taken"}},
-		"a shorter text":        {"type: object\nproperties: {phase: {type: string, maxLength: 4}, targets: {type: array}}", []string{"Post.phase: less is taken"}},
+		"a value was removed":   {"type: object\nproperties: {phase: {type: string, enum: [a]}, targets: {type: array}}", []string{"Post.phase: a value is no longer accepted"}},
+		"values are listed now": {"type: object\nproperties: {phase: {type: string}, targets: {type: array, items: {type: object, properties: {id: {type: string, enum: [x]}}}}}", []string{"Post.targets[].id: a value is no longer accepted"}},
+		"a shorter text":        {"type: object\nproperties: {phase: {type: string, maxLength: 4}, targets: {type: array}}", []string{"Post.phase: a limit is lower"}},
 		"another type":          {"type: object\nproperties: {phase: {type: integer}, targets: {type: array}}", []string{"Post.phase: the type was string"}},
-		"a field was removed":   {"type: object\nproperties: {phase: {type: string}}", []string{"Post: targets is gone"}},
+		"a field was removed":   {"type: object\nproperties: {phase: {type: string}}", []string{"Post: targets was removed"}},
 		"a rule next to a new field": {
 			"type: object\nx-kubernetes-validations: [{rule: '!has(oldSelf.more) || has(self.more)'}]\nproperties: {phase: {type: string}, more: {type: string}, targets: {type: array}}",
-			[]string{"Post: a rule holds on to more, which is new"},
+			[]string{"Post: a transition rule covers the new field more"},
 		},
 		"a rule around a new field": {
 			"type: object\nx-kubernetes-validations: [{rule: 'oldSelf.targets.all(t, !has(t.more))'}]\nproperties: {phase: {type: string}, targets: {type: array, items: {type: object, properties: {id: {type: string}, more: {type: string}}}}}",
-			[]string{"Post.targets[]: a rule holds on to more, which is new"},
+			[]string{"Post.targets[]: a transition rule covers the new field more"},
 		},
 		"a rule about a new field only": {"type: object\nx-kubernetes-validations: [{rule: '!has(self.more) || self.more'}]\nproperties: {phase: {type: string}, more: {type: boolean}, targets: {type: array}}", nil},
 	} {

@@ -79,11 +79,11 @@ func everyPair(pair) bool { return true }
 func (t *totals) String() string {
 	var out bytes.Buffer
 	all := t.sum(everyPair)
-	fmt.Fprintf(&out, "%d posts, %d kills (%d of the API server or its store), %d cuts, %d held, %d faults of platforms, %d lies: "+
-		"%d published twice, %d lost, %d online and failed, %d given up, %d settled by looking\n\n",
+	fmt.Fprintf(&out, "%d posts, %d kills (%d of the API server or its store), %d cuts, %d pauses, %d platform faults, %d false refusals: "+
+		"%d published twice, %d lost, %d published but failed, %d given up, %d settled by a lookup\n\n",
 		t.posts, t.kills+t.serverKills, t.serverKills, t.cuts, t.holds, t.faults, t.lies, all.twice, all.lost, all.denied, all.givenUp, all.looked)
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(table, "platform\tkind\ttargets\tcancelled\tattempts\ttwice\tlost\tonline, failed\tgiven up\tby looking\t")
+	_, _ = fmt.Fprintln(table, "platform\tkind\ttargets\tcancelled\tattempts\ttwice\tlost\tpublished, failed\tgiven up\tby lookup\t")
 	line := func(platform, kind string, r row) {
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
 			platform, kind, r.targets, r.cancelled, r.attempts, r.twice, r.lost, r.denied, r.givenUp, r.looked)
@@ -99,7 +99,7 @@ func (t *totals) String() string {
 	_ = table.Flush()
 	for _, on := range everywhere {
 		if n := t.sum(func(p pair) bool { return p.to == on }).givenUp; n > 0 {
-			fmt.Fprintf(&out, "questions for people about %s: %d\n", on, n)
+			fmt.Fprintf(&out, "questions for users about %s: %d\n", on, n)
 		}
 	}
 	for reason, n := range t.reasons {
@@ -205,7 +205,7 @@ func (t *totals) verifyTeam(ctx context.Context, tm *team) {
 			bad := t.compare(r, p, &target, p.parts(tm, i), wanted, shown)
 			id := string(on) + "/" + target.ExternalID
 			if other := ids[id]; target.ExternalID != "" && other != "" {
-				bad = append(bad, "another post has its id: "+other)
+				bad = append(bad, "another post has the same id: "+other)
 				r.lost++
 			}
 			ids[id] = p.Name
@@ -246,7 +246,7 @@ func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts [
 			continue
 		}
 		if is := got[match]; is.InReplyTo != before || want.title != "" && is.Title != want.title || !slices.Equal(hashesOf(is), want.files) {
-			bad = append(bad, fmt.Sprintf("part %d is shown as %+v, want %+v hanging from %q", k, is, want, before))
+			bad = append(bad, fmt.Sprintf("part %d is shown as %+v, want %+v in reply to %q", k, is, want, before))
 			complete = false
 		}
 		before = id
@@ -258,14 +258,14 @@ func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts [
 		t.reasons[reasonOf(target.Message)]++
 		if !strings.Contains(target.Message, "Look at the account") || !strings.Contains(target.Message, v1alpha1.SettleAnnotation) {
 			t.unnamed++
-			bad = append(bad, "it does not say what to check")
+			bad = append(bad, "the message does not name what to check")
 		}
 	case target.Phase == v1alpha1.PhaseFailed && unclaimed:
 		r.denied++
-		bad = append(bad, "it failed, and is online")
+		bad = append(bad, "the post failed, but is published")
 	case target.Phase != v1alpha1.PhasePosted || !complete:
 		r.lost++
-		bad = append(bad, "it is lost")
+		bad = append(bad, "the post is lost")
 	}
 	return bad
 }

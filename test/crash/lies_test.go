@@ -49,7 +49,7 @@ func (c *campaign) lie(ctx SpecContext) {
 		return
 	}
 	seed := GinkgoRandomSeed()
-	fmt.Printf("campaign: platforms lie about %d %% of the calls that publish, drawn from seed %d\n", percent, seed)
+	fmt.Printf("campaign: platforms falsely refuse %d %% of the publishing calls, drawn from seed %d\n", percent, seed)
 	for _, on := range connected() {
 		for i, f := range liesOf() {
 			// Each lie is drawn from the calls that no earlier lie has taken.
@@ -73,7 +73,7 @@ func (c *campaign) heard(ctx SpecContext) {
 		Expect(c.sum.lies).To(BeZero())
 		return
 	}
-	Expect(c.sum.lies).To(BeNumerically(">", 0), "platforms have lied")
+	Expect(c.sum.lies).To(BeNumerically(">", 0), "the platform has returned false refusals")
 }
 
 // limitFor is how long X limits an account whose listing lags more than X promises. A search that starts a minute
@@ -111,8 +111,8 @@ var _ = Describe("A post that is published, reported as rejected, and listed lat
 		fmt.Printf("listed too late: %s\n", sum)
 		all := sum.sum(everyPair)
 		Expect(all.twice).To(BeZero(), "published twice")
-		Expect(all.lost+all.denied+all.givenUp).To(BeZero(), "lost, online and failed, or left to a person")
-		Expect(all.attempts).To(BeNumerically(">", 1), "the refusal was believed")
+		Expect(all.lost+all.denied+all.givenUp).To(BeZero(), "lost, published but failed, or left to a user")
+		Expect(all.attempts).To(BeNumerically(">", 1), "the refusal leads to another attempt")
 	})
 })
 

@@ -188,7 +188,7 @@ var _ = Describe("Notifications", func() {
 			Expect(r.bad).To(BeZero(), "%s has misbehaved", r.name)
 		}
 		all, repeated := other.verifyAll(others.events(ctx))
-		fmt.Printf("notifications: %d of %d posts to %d receivers, %d kills: 0 lost, 0 out of order, %d arrived again\n",
+		fmt.Printf("notifications: %d of %d posts to %d receivers, %d kills: 0 lost, 0 out of order, %d repeated\n",
 			events+all, len(n.team.posts)+len(others.posts), len(n.receivers)+1, n.kills, again+repeated)
 		Expect(inside.requests.Load()).To(BeZero(), "requests to a private address")
 	})

@@ -23,7 +23,7 @@ func outage() (away time.Duration, posts, teams int) {
 }
 
 var _ = Describe("An outage of the Kubernetes API", func() {
-	It("delays the posts that become due in it only until shortly after its end", func(ctx SpecContext) {
+	It("delays the posts that become due in it until shortly after its end", func(ctx SpecContext) {
 		away, posts, count := outage()
 		sum, m := newTotals(), startManager()
 		defer func() { m.kill() }()
@@ -38,7 +38,7 @@ var _ = Describe("An outage of the Kubernetes API", func() {
 			at := first.Add(away * time.Duration(n) / time.Duration(posts))
 			teams[n%count].say(ctx, aText, fmt.Sprintf("due in an outage %d", serial.Add(1)), at, to[n/count%len(to)])
 		}
-		Expect(time.Until(first)).To(BeNumerically(">", 0), "the posts were made in time")
+		Expect(time.Until(first)).To(BeNumerically(">", 0), "the posts were created in time")
 		wait(time.Until(first.Add(-time.Second)))
 		apiServer.kill()
 		// A manager that exits because it cannot renew its lease is restarted, as in Kubernetes.
@@ -54,11 +54,11 @@ var _ = Describe("An outage of the Kubernetes API", func() {
 		fmt.Printf("outage of %s: %s\n", away, sum)
 		all := sum.sum(everyPair)
 		Expect(all.twice).To(BeZero(), "published twice")
-		Expect(all.lost+all.denied).To(BeZero(), "lost, or online and failed")
+		Expect(all.lost+all.denied).To(BeZero(), "lost, or published but failed")
 		last := lastShown(ctx, teams...)
-		fmt.Printf("outage of %s: the last of %d posts went out %s after the API was back\n", away, posts, last.Sub(back).Round(time.Millisecond))
+		fmt.Printf("outage of %s: the last of %d posts was published %s after the API responded again\n", away, posts, last.Sub(back).Round(time.Millisecond))
 		Expect(last).To(BeTemporally("<=", back.Add(caughtUpWithin)))
-		Expect(last).To(BeTemporally(">", back), "the API was away while posts came due")
+		Expect(last).To(BeTemporally(">", back), "the API was unavailable while posts became due")
 	})
 })
 

@@ -153,7 +153,7 @@ func (w *webhooks) before(nth int, act func()) (done chan struct{}) {
 	return done
 }
 
-// accepted returns what was accepted of a post, oldest first.
+// accepted returns a post's accepted notifications, oldest first.
 func (w *webhooks) accepted(post string) (events []v1alpha1.NotifierEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -196,8 +196,8 @@ func (w *webhooks) verifyAll(want map[string][]v1alpha1.NotifierEvent) (events, 
 	Expect(w.wrong).To(BeEmpty(), "%s: requests without a valid signature", w.name)
 	ids, of := map[string]string{}, map[string]string{}
 	for _, n := range w.got {
-		Expect(n.team).To(Equal(w.team.namespace), "%s: %+v is another team's", w.name, n)
-		Expect(want).To(HaveKey(n.name), "%s: %+v is about no post of the team", w.name, n)
+		Expect(n.team).To(Equal(w.team.namespace), "%s: %+v belongs to another team", w.name, n)
+		Expect(want).To(HaveKey(n.name), "%s: %+v names no post of the team", w.name, n)
 		event := n.name + " " + string(n.event)
 		if ids[event] == "" {
 			ids[event] = n.id

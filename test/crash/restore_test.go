@@ -107,7 +107,7 @@ func (d *drilled) waitForRecord(ctx context.Context, tm *team, p *sent) {
 // backedUp checks that the backup was taken before the next post was published.
 func (d *drilled) backedUp() {
 	GinkgoHelper()
-	Expect(time.Now()).To(BeTemporally("<", d.since.Spec.ScheduledAt.Time), "the backup took too long, and may have what was published since")
+	Expect(time.Now()).To(BeTemporally("<", d.since.Spec.ScheduledAt.Time), "the backup took too long, and may contain later publications")
 }
 
 // goesOn publishes the posts that are missing from the backup.
@@ -137,14 +137,14 @@ func (d *drilled) whole(ctx context.Context, tm *team) {
 		is, words := now[p.Name], p.parts(tm, 0)[0]
 		Expect(shown[words.words]).To(HaveLen(1), "%q is published once", words.text)
 		if p == d.cut && d.asked {
-			Expect(is.Status.Targets[0].Reason).To(Equal(v1alpha1.ReasonOutcomeUnknown), "a person is asked")
+			Expect(is.Status.Targets[0].Reason).To(Equal(v1alpha1.ReasonOutcomeUnknown), "the user gets a question")
 			continue
 		}
 		Expect(is.Status.Targets[0].ExternalID).To(Equal(shown[words.words][0].ID))
-		Expect(is.Status.Targets[0].ExternalURL).NotTo(BeEmpty(), "it reads where %q is", words.text)
+		Expect(is.Status.Targets[0].ExternalURL).NotTo(BeEmpty(), "the status has the URL of %q", words.text)
 		Expect(hashesOf(shown[words.words][0])).To(Equal(words.files), "with its file")
 	}
-	Expect(meta.IsStatusConditionTrue(now[d.since.Name].Status.Conditions, v1alpha1.ConditionAdopted)).To(BeTrue(), "it says that it was published before")
+	Expect(meta.IsStatusConditionTrue(now[d.since.Name].Status.Conditions, v1alpha1.ConditionAdopted)).To(BeTrue(), "the message mentions the earlier publication")
 }
 
 func patchPost(ctx context.Context, p *sent, spec map[string]any) {
@@ -230,7 +230,7 @@ var _ = Describe("A restore drill", Serial, func() {
 		Eventually(func(g Gomega) { counted = d.count(ctx, g).Number }).Should(Succeed())
 		m = startManager()
 		d.goesOn(ctx, tm)
-		Expect(time.Now()).To(BeTemporally("<", d.cut.Spec.ScheduledAt.Time), "it took too long, and the call can not be cut off")
+		Expect(time.Now()).To(BeTemporally("<", d.cut.Spec.ScheduledAt.Time), "the restore took too long, and the call cannot be cut off")
 		killed := points.once(post.PointAfterAnswer, func() { m.kill() })
 		d.waitForCount(ctx, tm, func(g Gomega, bucket rollback.Count) { g.Expect(bucket.Number).To(BeNumerically(">", counted)) })
 		Eventually(killed).Should(BeClosed())
@@ -242,8 +242,8 @@ var _ = Describe("A restore drill", Serial, func() {
 		// The bucket is written last: later objects are no older than the rollback.
 		d.waitForCount(ctx, tm, func(g Gomega, bucket rollback.Count) {
 			alive()
-			g.Expect(bucket.LastRollback).NotTo(BeNil(), "it is noticed")
-			g.Expect(time.Since(bucket.LastRollback.DetectedAt)).To(BeNumerically(">", time.Second), "Kubernetes keeps seconds")
+			g.Expect(bucket.LastRollback).NotTo(BeNil(), "the manager notices the restore")
+			g.Expect(time.Since(bucket.LastRollback.DetectedAt)).To(BeNumerically(">", time.Second), "Kubernetes stores whole seconds")
 		})
 		d.whole(ctx, tm)
 	})
@@ -276,7 +276,7 @@ var _ = Describe("A restore drill", Serial, func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			var marker installation.Marker
 			g.Expect(json.Unmarshal(data, &marker)).To(Succeed())
-			g.Expect(marker.Cluster).To(Equal(clusterOf(ctx)), "the bucket is the new cluster's")
+			g.Expect(marker.Cluster).To(Equal(clusterOf(ctx)), "the bucket belongs to the new cluster")
 		}).Should(Succeed())
 	})
 })
@@ -318,7 +318,7 @@ func withTakeover(from string) *version {
 	Expect(err).NotTo(HaveOccurred())
 	text := strings.Replace(string(config), "\nmedia:\n", "\nmedia:\n  takeOverFrom: "+from+"\n", 1)
 	Expect(text).To(ContainSubstring(from))
-	v := &version{name: "this version, in the place of another cluster", program: present.program, configuration: "takeover.yaml"}
+	v := &version{name: "this version replaces another cluster", program: present.program, configuration: "takeover.yaml"}
 	v.next = present
 	Expect(os.WriteFile(inFolder(v.configuration), []byte(text), 0o600)).To(Succeed())
 	return v

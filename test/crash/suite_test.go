@@ -3,7 +3,7 @@
 
 // Package crash_test kills the manager and the API server, as kill -9 does, at named points of the delivery protocol
 // and at random. It also cuts the links between them, the platforms and the store. The sandbox's count and the API
-// server's state then show what became of the posts. LONG=1 runs the long campaign.
+// server's state then show the outcomes of the posts. LONG=1 runs the long campaign.
 package crash_test
 
 import (

@@ -40,7 +40,7 @@ const (
 var definitions = filepath.Join(repository, "config", "crd", "bases")
 
 // removed are the fields that this version's CRDs deliberately lack. The earlier programs never write them.
-var removed = []string{"Team.spec: ttlAfterFinished is gone"}
+var removed = []string{"Team.spec: ttlAfterFinished was removed"}
 
 // withRemoved returns a folder with this version's CRDs plus the field that was removed, without which the earlier
 // programs do not start.
@@ -92,7 +92,7 @@ func writeWithAddresses(name string) {
 func checkConfiguration(ctx context.Context, v *version) error {
 	out, err := exec.CommandContext(ctx, inFolder(v.program), "config", "check", inFolder(v.configuration)).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s does not take the configuration: %w: %s", v.name, err, out)
+		return fmt.Errorf("%s rejects its configuration: %w: %s", v.name, err, out)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 	BeforeAll(func(ctx SpecContext) {
 		build := os.Getenv("PREVIOUS_BUILD")
 		if build == "" {
-			Skip("PREVIOUS_BUILD names no folder with an earlier version; `make test-upgrade` makes one")
+			Skip("PREVIOUS_BUILD is not set to a folder with an earlier version; `make test-upgrade` builds one")
 		}
 		previous.name, previous.program, earlier = filepath.Base(build), filepath.Join(build, "herald"), filepath.Join(build, "crd")
 		both = withRemoved(earlier)
@@ -147,7 +147,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		problems, err := narrowedBetween(earlier, definitions)
 		Expect(err).NotTo(HaveOccurred())
 		problems = slices.DeleteFunc(problems, func(problem string) bool { return slices.Contains(removed, problem) })
-		Expect(problems).To(BeEmpty(), "the definitions of %s took it; see docs/upgrades.md", previous.name)
+		Expect(problems).To(BeEmpty(), "the CRDs of %s accepted it; see docs/upgrades.md", previous.name)
 	})
 
 	It("alternates both versions throughout the campaign", func(ctx SpecContext) {
@@ -204,12 +204,12 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		meanwhile()
 		c.managers[0] = previous.start()
 		settle(ctx, c.revive, c.teams...)
-		Expect(c.managers[0].of).To(BeIdenticalTo(previous), "the earlier version alone has settled it")
+		Expect(c.managers[0].of).To(BeIdenticalTo(previous), "the earlier version has settled it alone")
 	}
 
 	It("completes under the earlier version with this version's CRDs", func(ctx SpecContext) {
 		if !long {
-			Skip("waiting for what is in doubt takes its time: the short form does so once")
+			Skip("lookups of unknown outcomes take long: the short form waits for them once")
 		}
 		rolledBack(ctx, func() {})
 	})
@@ -220,7 +220,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 	})
 
 	It("has published each post exactly once", func(ctx SpecContext) {
-		fmt.Printf("upgrade: managers were started %d times of %s, %d times of %s\n", previous.starts, previous.name, present.starts, present.name)
+		fmt.Printf("upgrade: started %d managers of %s and %d of %s\n", previous.starts, previous.name, present.starts, present.name)
 		Expect(previous.starts).NotTo(BeZero())
 		Expect(present.starts).NotTo(BeZero())
 		c.verify(ctx, "upgrade from "+previous.name, before)
@@ -246,11 +246,11 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		settle(ctx, c.revive, t)
 		target := targetOf(ctx, made)
 		Expect(target).To(HaveKeyWithValue("phase", string(v1alpha1.PhasePosted)))
-		Expect(target).NotTo(HaveKey(added), "the earlier version writes the status as a whole")
+		Expect(target).NotTo(HaveKey(added), "the earlier version writes the whole status")
 		sum := newTotals()
 		sum.verifyTeam(ctx, t)
 		all := sum.sum(everyPair)
-		Expect([]int{all.twice, all.lost, all.denied}).To(Equal([]int{0, 0, 0}), "twice, lost, online and failed")
+		Expect([]int{all.twice, all.lost, all.denied}).To(Equal([]int{0, 0, 0}), "published twice, lost, or published but failed")
 	})
 })
 

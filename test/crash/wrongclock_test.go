@@ -107,7 +107,7 @@ func (w *wrong) skew(ctx context.Context) (time.Duration, error) {
 // expectSkew expects that the process reports this skew and still works.
 func (w *wrong) expectSkew(ctx context.Context, ahead time.Duration) {
 	GinkgoHelper()
-	Eventually(w.skew).WithArguments(ctx).Should(BeNumerically("~", ahead, measuredTo), "%s measures how far it is ahead", w.name)
+	Eventually(w.skew).WithArguments(ctx).Should(BeNumerically("~", ahead, measuredTo), "%s reports how far its clock is ahead", w.name)
 	const line = "This machine's clock differs from that of the Kubernetes API, which Herald uses"
 	log := func(g Gomega) string {
 		text, err := os.ReadFile(inFolder(w.name + ".log"))
@@ -115,9 +115,9 @@ func (w *wrong) expectSkew(ctx context.Context, ahead time.Duration) {
 		return string(text)
 	}
 	if ahead == 0 {
-		Expect(log(Default)).NotTo(ContainSubstring(line), "the clock of %s is right", w.name)
+		Expect(log(Default)).NotTo(ContainSubstring(line), "%s reports a correct clock", w.name)
 	} else {
-		Eventually(log).Should(ContainSubstring(line), "%s says so", w.name)
+		Eventually(log).Should(ContainSubstring(line), "%s logs the difference", w.name)
 	}
 	w.ready(ctx)
 }
@@ -177,7 +177,7 @@ func newInstalled(ctx context.Context, manager, apiserver time.Duration) *instal
 	Eventually(func() error {
 		_, err := i.request(ctx, http.MethodGet, http.StatusOK, nil)
 		return err
-	}).Should(Succeed(), "the apiserver knows the key")
+	}).Should(Succeed(), "the apiserver accepts the key")
 	return i
 }
 
@@ -296,7 +296,7 @@ var _ = Describe("Processes with wrong clocks", func() {
 			i.published(ctx, restarted)
 			i.hears(ctx, hears, 3)
 			i.is(ctx, later, v1alpha1.PhaseScheduled)
-			Expect(i.team.shown(ctx)).NotTo(HaveKey(words{on: v1alpha1.PlatformX, text: later.caption}), "it is not due yet")
+			Expect(i.team.shown(ctx)).NotTo(HaveKey(words{on: v1alpha1.PlatformX, text: later.caption}), "the post is not due yet")
 		},
 		Entry("forward: a post that is due in 15 minutes waits", setBy),
 		Entry("back: a due post is published", -setBy),
