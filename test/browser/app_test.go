@@ -48,7 +48,7 @@ var _ = Describe("app.js", func() {
 			Expect(drag(summer, "5 December")[0]["scheduled_at"]).To(Equal([]string{"2199-07-05T08:00:34.567Z"}))
 		})
 
-		It("does not move a post to a day that is over", func() {
+		It("does not move a post to a past day", func() {
 			f, page := open(calendar, chrome.Options{})
 			must(page.Get("article", "Launch").DragTo(page.Get("cell", "Over")))
 			must(page.Settle())
@@ -95,7 +95,7 @@ var _ = Describe("app.js", func() {
 			dialog := page.Get("dialog", "Disconnect <b>@acme</b>?")
 			must(dialog.Wait())
 			inEveryLook(page, "fixture-confirm")
-			Expect(dialog.Get("button", "Cancel").HasFocus()).To(BeTrue(), "Enter does nothing by accident")
+			Expect(dialog.Get("button", "Cancel").HasFocus()).To(BeTrue(), "an accidental Enter has no effect")
 			must(dialog.Get("button", "Cancel").Click())
 			must(dialog.WaitGone())
 			Expect(page.Get("button", "Disconnect").HasFocus()).To(BeTrue(), "focus returns to the button")
@@ -108,7 +108,7 @@ var _ = Describe("app.js", func() {
 
 			must(page.Get("button", "Disconnect").Click())
 			must(dialog.Get("button", "Disconnect").Follow())
-			Expect(f.forms()).To(Equal([]url.Values{{"id": {"1"}, "what": {"go"}}}), "with the button that was pressed")
+			Expect(f.forms()).To(Equal([]url.Values{{"id": {"1"}, "what": {"go"}}}), "the form has the pressed button")
 		})
 
 		It("sends its form even if an update of the page removes it meanwhile", func() {
@@ -118,7 +118,7 @@ var _ = Describe("app.js", func() {
 			must(dialog.Wait())
 			must(page.WaitFor("the update", `document.querySelector("form[data-confirm]")?.remove() === undefined`))
 			must(dialog.Get("button", "Disconnect").Follow())
-			Expect(f.forms()).To(Equal([]url.Values{{"id": {"1"}, "what": {"go"}}}), "as the user confirmed")
+			Expect(f.forms()).To(Equal([]url.Values{{"id": {"1"}, "what": {"go"}}}), "the user confirmed the form")
 		})
 
 		It("blocks htmx requests meanwhile", func() {

@@ -125,13 +125,13 @@ var _ = Describe("Work in progress", func() {
 		Expect(tab.Get("textbox", "Text").HasFocus()).To(BeTrue(), "focus stays in the text field")
 		inEveryLook(tab, "compose-conflict")
 
-		By("which keeps the one that was written last")
+		By("keeping the version that was written last")
 		must(tab.TabTo(tab.Get("button", "Keep mine")))
 		must(tab.Press(kb.Enter))
 		Expect(tab.Get("textbox", "Text").HasFocus()).To(BeTrue())
 		must(web.Site{Page: tab}.WaitSaved())
 
-		By("and the first tab takes it")
+		By("the first tab takes over")
 		must(page.Get("textbox", "Text").Fill("Of the first tab again"))
 		must(page.WaitText("There are two versions of this post"))
 		page.Forget()
@@ -183,7 +183,7 @@ var _ = Describe("Work in progress", func() {
 		Expect(page.GetPart("button", "Remove holiday.jpg").Count()).To(Equal(1))
 	})
 
-	It("shows the text of one account that is in force", func() {
+	It("shows the text of one account that applies", func() {
 		draft := onThreads("For all")
 		draft.Targets[0].Platform, draft.Targets[0].Text = "threads", "For Threads alone"
 		must(site.Compose(draft))
@@ -210,7 +210,7 @@ var _ = Describe("Work in progress", func() {
 		Expect(drafts("After it has ended")).To(Equal(1))
 	})
 
-	It("on a scheduled post is not stored by itself, and leaving asks", func() {
+	It("on a scheduled post is not stored automatically, and leaving asks for confirmation", func() {
 		must(site.Compose(onThreads("For later, as planned")))
 		must(site.Schedule(time.Now().Add(72 * time.Hour)))
 		must(site.Edit())
@@ -239,7 +239,7 @@ var _ = Describe("Work in progress", func() {
 		Expect(caption(page)).To(BeEmpty())
 	})
 
-	It("on a draft goes back to what it was when it is discarded", func() {
+	It("on a draft returns to the stored version when it is discarded", func() {
 		must(site.Compose(onThreads("A good idea")))
 		must(site.SaveDraft())
 		must(site.Edit())
@@ -308,7 +308,7 @@ var _ = Describe("Publish now", Ordered, func() {
 		return web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Threads, @herald_demo"}}, Text: caption}
 	}
 
-	It("counts down, and is taken back by keyboard on a phone", func() {
+	It("counts down, and is withdrawn by keyboard on a phone", func() {
 		page, site := signedInPage()
 		must(page.SetLook(chrome.Phone))
 		must(site.Compose(text("Taken back in time")))
@@ -322,7 +322,7 @@ var _ = Describe("Publish now", Ordered, func() {
 		Expect(published("threads", "Taken back in time")).To(BeZero())
 	})
 
-	It("counts down, and goes out", func() {
+	It("counts down, and is published", func() {
 		page, site := signedInPage()
 		must(site.Compose(text("Not taken back")))
 		must(site.Publish())

@@ -58,40 +58,40 @@ var _ = Describe("Files from anywhere", func() {
 	}
 	chosen := func() (string, error) { return chrome.Eval[string](page, `document.querySelector(":checked").value`) }
 
-	It("takes pictures that are dropped on the text, and chooses their kind", func() {
+	It("accepts pictures dropped on the text, and chooses their kind", func() {
 		must(page.Get("textbox", "Caption").Drop(picture("a.png"), picture("b.png")))
 		Eventually(ids("image")).Should(HaveLen(2))
 		Expect(chosen()).To(Equal("image"))
 		Expect(ids("image")()).To(Equal(f.ids("a.png", "b.png")))
 	})
 
-	It("takes a picture that is pasted into the text", func() {
+	It("accepts a picture pasted into the text", func() {
 		must(page.Get("textbox", "Caption").Paste(picture("image.png")))
 		Eventually(ids("image")).Should(Equal([]string{"m-1"}))
 		Expect(chosen()).To(Equal("image"))
 	})
 
-	It("takes a film that is dropped on the heading", func() {
+	It("accepts a film dropped on the heading", func() {
 		must(page.Get("heading", "Fixture").Drop(clip("film.mp4")))
 		Eventually(ids("video")).Should(Equal([]string{"m-1"}))
 		Expect(chosen()).To(Equal("video"))
 		page.Forget() // a film this short has no preview
 	})
 
-	It("leaves a post its kind once it has files", func() {
+	It("keeps a post's kind once it has files", func() {
 		must(page.Get("heading", "Fixture").Drop(picture("a.png")))
 		Eventually(ids("image")).Should(HaveLen(1))
 		must(page.Get("heading", "Fixture").Drop(clip("film.mp4")))
 		must(page.WaitText("A video does not fit here"))
 		Expect(chosen()).To(Equal("image"))
-		Expect(page.Get("button", "Try again film.mp4").Count()).To(BeZero(), "no other try makes a film a picture")
+		Expect(page.Get("button", "Try again film.mp4").Count()).To(BeZero(), "another attempt does not make a film a picture")
 		must(page.Get("button", "Remove film.mp4").Click())
 		must(page.Get("button", "Send").Follow())
 		Expect(f.forms()).To(HaveLen(1))
 		page.Forget() // a film this short has no preview
 	})
 
-	It("lets text be pasted that has a picture of itself, as office programs copy it", func() {
+	It("lets users paste text with its own picture, as office programs copy it", func() {
 		taken, err := chrome.Eval[bool](page, `(() => {
 			const clipboardData = new DataTransfer();
 			clipboardData.setData("text/plain", "1\t2");
@@ -103,7 +103,7 @@ var _ = Describe("Files from anywhere", func() {
 		Expect(f.announced).To(BeEmpty())
 	})
 
-	It("says at each file what is wrong with it", func() {
+	It("shows each file's problem next to it", func() {
 		f.refuse = []int{http.StatusBadRequest, http.StatusOK, http.StatusBadRequest}
 		must(page.Get("textbox", "Caption").Drop(picture("a.png")))
 		must(page.WaitText("at most 512 MB"))
@@ -122,7 +122,7 @@ var _ = Describe("Files from anywhere", func() {
 		page.Forget() // the two refusals
 	})
 
-	It("shows how much is uploaded and how long the rest takes", func() {
+	It("shows the upload's progress and the remaining time", func() {
 		f.hold = make(chan struct{})
 		big := filepath.Join(GinkgoT().TempDir(), "big.png")
 		must(save(big, append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 24<<20)...)))
@@ -195,7 +195,7 @@ var _ = Describe("crop.js", func() {
 		return size[0], size[1]
 	}
 
-	DescribeTable("crops to what Instagram takes, by keys alone",
+	DescribeTable("crops to Instagram's limits, by keyboard alone",
 		func(wide, high int, keys func(dialog *chrome.Element), wantWide, wantHigh int) {
 			dialog := begin(wide, high)
 			keys(dialog)
@@ -240,7 +240,7 @@ var _ = Describe("crop.js", func() {
 		Expect(dark).To(Equal(41), "the right end has 41 of the 150 dark columns")
 	})
 
-	It("leaves the picture when the person changes her mind", func() {
+	It("keeps the picture when the user cancels", func() {
 		dialog := begin(300, 100)
 		must(page.Press(kb.Escape))
 		must(dialog.WaitGone())

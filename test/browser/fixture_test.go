@@ -242,7 +242,7 @@ func (f *fixture) cuts(path string) bool {
 	return f.cut >= 0
 }
 
-// mend ends the breaks.
+// mend ends the outages.
 func (f *fixture) mend() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -63,7 +63,7 @@ var _ = Describe("Keyboard shortcuts", func() {
 		must(page.WaitURL("/posts/new"))
 	})
 
-	It("send the form with Ctrl and Enter, as its button does", func() {
+	It("send the form with Ctrl and Enter, like its button", func() {
 		page, site := signedInPage()
 		must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "X, @herald_demo"}}, Text: "No"}))
 		must(page.Get("radio", "Keep as a draft").Check(true))
@@ -92,7 +92,7 @@ var _ = Describe("Keyboard shortcuts", func() {
 		must(site.Calendar())
 		must(page.Get("button", list).Click())
 		must(dialog.Wait())
-		Expect(chrome.Eval[bool](page, `document.getElementById("shortcuts-on").checked`)).To(BeFalse(), "it stays off")
+		Expect(chrome.Eval[bool](page, `document.getElementById("shortcuts-on").checked`)).To(BeFalse(), "the setting stays off")
 		must(dialog.Get("checkbox", "Use shortcuts in this browser").Check(true))
 		must(page.Press(kb.Escape))
 		must(dialog.WaitGone())
@@ -212,6 +212,6 @@ var _ = Describe("A browser without scripts", func() {
 		must(page.GetPart("DateTime", "Day and time (UTC)").Fill("2027-01-15T09:00"))
 		must(page.Get("button", "Schedule").Follow())
 		must(page.WaitText("15 Jan 2027, 09:00 UTC"))
-		Expect(page.Get("button", "Keyboard shortcuts").Count()).To(BeZero(), "there are no shortcuts without scripts")
+		Expect(page.Get("button", "Keyboard shortcuts").Count()).To(BeZero(), "shortcuts need scripts")
 	})
 })

@@ -76,11 +76,11 @@ var _ = Describe("The harness", func() {
 			Expect(violations[0].ID).To(Equal(rule))
 			Expect(violations[0].String()).To(ContainSubstring(rule))
 		},
-		Entry("a picture without words", `<img src="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=">`, "image-alt"),
+		Entry("a picture without a text", `<img src="data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=">`, "image-alt"),
 		Entry("an input without a label", `<input>`, "label"),
 		Entry("a button without a name", `<button></button>`, "button-name"),
 		Entry("letters that are hard to see, by the attribute that needs no style", `<p><font color="#bbbbbb">Pale</font></p>`, "color-contrast"),
-		Entry("good practice: a second main heading level skipped", `<h4>Deep</h4>`, "heading-order"),
+		Entry("good practice: a skipped heading level", `<h4>Deep</h4>`, "heading-order"),
 	)
 
 	DescribeTable("reports console messages and failed loads",
@@ -94,7 +94,7 @@ var _ = Describe("The harness", func() {
 		Entry("a picture from elsewhere", `<img alt="" src="http://192.0.2.1/a.png">`, "Content Security Policy"),
 		// An inline handler that runs immediately, because the browser may check others on first use.
 		Entry("a handler in an attribute", `<svg onload="x()"></svg>`, "Content Security Policy"),
-		Entry("a file that is not there", `<script src="/missing.js"></script>`, "404"),
+		Entry("a missing file", `<script src="/missing.js"></script>`, "404"),
 		Entry("an exception", `<script src="/throws.js"></script>`, "on purpose"),
 	)
 
@@ -123,7 +123,7 @@ var _ = Describe("The harness", func() {
 			Expect(at.Name).To(Equal("First"))
 			check(*at)
 		},
-		Entry("nothing, where there is nothing", `<link rel="stylesheet" href="/ring.css">`, func(at chrome.Focus) {
+		Entry("a page without an element", `<link rel="stylesheet" href="/ring.css">`, func(at chrome.Focus) {
 			Expect(at.Ring).To(BeTrue())
 			Expect(at.Covered).To(BeEmpty())
 		}),

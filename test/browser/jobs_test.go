@@ -50,7 +50,7 @@ func (w *worker) choose(accounts ...string) {
 }
 
 // docs/composer.md has these jobs as a table. The limits are what the best other tool needs by its documentation.
-var _ = Describe("A job takes no more actions than with other tools:", Ordered, ContinueOnFailure, func() {
+var _ = Describe("A task takes no more actions than with other tools:", Ordered, ContinueOnFailure, func() {
 	var (
 		page *chrome.Page
 		site web.Site
@@ -162,7 +162,7 @@ var _ = Describe("A job takes no more actions than with other tools:", Ordered, 
 		})
 	})
 
-	It("send again where it failed", func() {
+	It("retry a failed account", func() {
 		measure(2, func() {
 			disturb(sandboxtest.Fault{Platform: "x", Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: 1})
 			must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "X, @herald_demo"}, {Account: "Threads, @herald_demo"}}, Text: "Half of it failed"}))

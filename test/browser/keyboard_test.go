@@ -76,7 +76,7 @@ var _ = Describe("A keyboard user", func() {
 
 		person.follow(page.Get("navigation", "Main").Get("link", "Calendar"), kb.Enter)
 		person.follow(page.Get("link", "New post").Nth(0), kb.Enter)
-		By("choosing among the kinds with the arrows, as in every group of radio buttons")
+		By("choosing a kind with the arrows, as in every group of radio buttons")
 		kinds := page.Get("group", "Kind of post")
 		person.press(kinds.Get("radio", "Text"), kb.ArrowRight)
 		Expect(kinds.Get("radio", "Images").HasFocus()).To(BeTrue())
@@ -165,8 +165,8 @@ func walk(page *chrome.Page, where string) {
 	}
 	first := slices.Index(places, slices.Min(places))
 	around := append(slices.Clone(places[first:]), places[:first]...)
-	Expect(slices.IsSorted(around)).To(BeTrue(), "%s: the order is not that of the page: %v", where, around)
+	Expect(slices.IsSorted(around)).To(BeTrue(), "%s: the order differs from the page's: %v", where, around)
 	for _, stop := range stops {
-		Expect(places).To(ContainElement(stop), "%s: the tabulator does not lead to element %d", where, stop)
+		Expect(places).To(ContainElement(stop), "%s: the Tab key does not lead to element %d", where, stop)
 	}
 }

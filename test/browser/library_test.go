@@ -32,7 +32,7 @@ var _ = Describe("The team's files", Ordered, func() {
 
 	BeforeEach(func() { page, site = signedInPage() })
 
-	It("takes pictures that are dropped on the text, as tiles that are sorted by mouse and by keys", func() {
+	It("accepts pictures dropped on the text, as tiles that are sorted by mouse and by keyboard", func() {
 		open("posts/new")
 		must(page.Get("textbox", "Text").Drop(photo("library-a.jpg"), photo("library-b.jpg"), photo("library-c.jpg")))
 		must(page.WaitFor("all are uploaded", inForm+" === 3"))
@@ -75,7 +75,7 @@ var _ = Describe("The team's files", Ordered, func() {
 		must(dialog.Get("button", "Add to the post").Click())
 		must(page.WaitFor("it is in the post", inForm+" === 1"))
 		must(page.Get("button", "Remove library-a.jpg").Wait())
-		By("doing nothing when the person changes her mind")
+		By("cancelling the dialog has no effect")
 		must(page.Get("group", "Images").Get("button", "Choose from the team's files").Click())
 		must(dialog.GetPart("checkbox", "library-a.jpg").Click())
 		must(page.Press(kb.Escape))

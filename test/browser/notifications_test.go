@@ -55,7 +55,7 @@ var _ = Describe("Notifications", func() {
 		must(page.WaitText("This installation has no mail server"))
 		inEveryLook(page, "notification-new-email")
 
-		By("refusing an address without encryption, with what was entered")
+		By("rejecting an unencrypted address, and keeping the input")
 		must(page.Get("radio", "Webhook").Check(true))
 		must(page.Get("textbox", "Name").Fill(name))
 		must(page.GetPart("textbox", "Address").Fill("http://hooks.herald.invalid/herald"))
@@ -75,7 +75,7 @@ var _ = Describe("Notifications", func() {
 		must(page.WaitText("Nothing yet"))
 		Expect(chrome.Eval[bool](page, fmt.Sprintf(`document.body.textContent.includes(%q)`, secret))).To(BeFalse())
 
-		By("showing why nothing arrives")
+		By("showing why deliveries fail")
 		must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "X, @herald_demo"}}, Text: "To be reported by " + name}))
 		must(site.Publish())
 		must(page.WaitText("Posted"))

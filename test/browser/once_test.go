@@ -57,7 +57,7 @@ var _ = Describe("A post is sent once if a user", func() {
 		inEveryLook(page, "compose-sent")
 		emptyFormAfter(page, site, "Back and again")
 
-		By("and the notice leads to the post, and to another one")
+		By("the notice leads to the post, and to another one")
 		must(page.Back())
 		must(page.WaitText("You published this a moment ago"))
 		must(page.Get("link", "Open it").Follow())
@@ -166,12 +166,12 @@ var _ = Describe("A partly published post", func() {
 			ConsistOf(accountOnX()))
 		inEveryLook(page, "compose-duplicate-partly")
 
-		By("and the account that failed can be tried alone")
+		By("the failed account can be retried alone")
 		must(page.Open(first))
 		must(page.Get("link", "Send again to X").Follow())
 		Expect(page.Get("textbox", "Text").Value()).To(Equal(text))
 		Expect(chrome.Eval[[]string](page, `[...document.querySelectorAll(".picked:checked")].map((box) => box.value)`)).To(ConsistOf(accountOnX()))
-		Expect(page.GetPart("link", text).Count()).To(Equal(1), "it leads to the first post")
+		Expect(page.GetPart("link", text).Count()).To(Equal(1), "the notice leads to the first post")
 		inEveryLook(page, "compose-send-again")
 		must(site.Publish())
 		Eventually(readable(page), unsure).Should(ContainSubstring("Posted"))

@@ -71,7 +71,7 @@ var _ = Describe("A large file", func() {
 		Expect(f.announced).To(HaveLen(1))
 	})
 
-	It("is removed from the store when it is cancelled, and begins anew", func() {
+	It("is removed from the store when it is cancelled, and starts again", func() {
 		f.skip, f.cut = 2, 99
 		must(page.Get("button", "Add a film").Choose(film))
 		must(page.WaitText("The connection broke. Trying again"))
@@ -92,7 +92,7 @@ var _ = Describe("A large file", func() {
 		must(err)
 		close(f.hold)
 		finished()
-		Expect(f.resumed).To(Equal(2), "once for addresses, and once to finish")
+		Expect(f.resumed).To(Equal(2), "one request for addresses, and one to finish")
 	})
 
 	It("cannot continue when the file has changed", func() {
@@ -101,11 +101,11 @@ var _ = Describe("A large file", func() {
 		must(page.WaitText("The connection broke. Trying again"))
 		must(save(film, []byte("another film")))
 		must(page.WaitText("The file has changed since it was chosen"))
-		Expect(page.Get("button", "Try again film.mp4").Count()).To(BeZero(), "no other try mends it")
+		Expect(page.Get("button", "Try again film.mp4").Count()).To(BeZero(), "another attempt does not help")
 		page.Forget() // cut connections, and a film without a preview
 	})
 
-	It("begins anew when its upload is over", func() {
+	It("starts again when its upload has expired", func() {
 		_, err := chrome.Eval[any](page, `document.addEventListener("transfer", ({ detail: { to, file } }) => {
 			localStorage.setItem("herald-uploads", JSON.stringify({ [[to, file.name, file.size, file.lastModified].join(" ")]: { id: "m-9", upload: "over" } }));
 		}, { capture: true, once: true })`)
@@ -116,7 +116,7 @@ var _ = Describe("A large file", func() {
 })
 
 var _ = Describe("A film of 40 MiB", func() {
-	It("survives a cut and a reload, and is published as it was", func() {
+	It("survives a cut and a reload, and is published unchanged", func() {
 		content, err := mediatest.Film(checkout)
 		must(err)
 		rest := make([]byte, 40<<20-len(content)) // a box that players skip
@@ -135,7 +135,7 @@ var _ = Describe("A film of 40 MiB", func() {
 		}
 		says := func(pattern string) {
 			GinkgoHelper()
-			must(page.WaitFor("the upload says "+pattern, `/^`+pattern+`$/.test(document.querySelector("[data-files] [data-note]")?.textContent)`))
+			must(page.WaitFor("the upload shows "+pattern, `/^`+pattern+`$/.test(document.querySelector("[data-files] [data-note]")?.textContent)`))
 		}
 		choose()
 		says(`(4[5-9]|[567]\d) %, \d+ s left`) // the second of three parts

@@ -128,7 +128,7 @@ var _ = Describe("A team with many posts", Ordered, func() {
 		must(page.WaitText("Planned 00"))
 	})
 
-	It("finds a post by a word without its accents", func() {
+	It("finds a post by a word, ignoring accents", func() {
 		must(site.Posts())
 		must(page.Get("searchbox", "Search captions").Fill("resume QUARTER"))
 		must(page.Get("button", "Search").Follow())
@@ -147,7 +147,7 @@ var _ = Describe("A team with many posts", Ordered, func() {
 		must(page.Get("link", "Later").Follow())
 		must(page.WaitText("Planned 25"))
 
-		By("finding nothing")
+		By("finding no posts")
 		must(page.Open(to("posts?q=absent&platform=x&kind=video&from=2027-01-01")))
 		must(page.WaitText("No posts match"))
 		inEveryLook(page, "posts-no-match")

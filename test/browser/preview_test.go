@@ -77,7 +77,7 @@ var _ = Describe("The previews", func() {
 		page.Forget()
 	})
 
-	It("arrange several pictures, which a mouse and a keyboard turn over", func() {
+	It("arrange several pictures, and turn them by mouse and by keyboard", func() {
 		page, site := signedInPage()
 		var files []string
 		for i := range 4 {
@@ -190,7 +190,7 @@ var _ = Describe("The accounts in the composer", func() {
 		must(page.Get("radio", "Video").Check(true))
 		must(youtube.Check(true))
 		must(page.Get("radio", "Text").Check(true))
-		Expect(chrome.Eval[int](page, `document.querySelectorAll(".picked:checked").length`)).To(Equal(2), "a choice is not lost by looking at another kind")
+		Expect(chrome.Eval[int](page, `document.querySelectorAll(".picked:checked").length`)).To(Equal(2), "choosing another kind keeps the choice")
 		inEveryLook(page, "compose-refused-chosen")
 		must(page.SetLook(chrome.Light))
 		must(youtube.Check(false))
@@ -200,7 +200,7 @@ var _ = Describe("The accounts in the composer", func() {
 	})
 })
 
-var _ = Describe("Content that an account cannot take", func() {
+var _ = Describe("Content that an account does not accept", func() {
 	const reason = "X accepts at most 4 images; leave some out, or post to the other accounts apart."
 	checked := func(page *chrome.Page) []string {
 		GinkgoHelper()
@@ -245,7 +245,7 @@ var _ = Describe("Content that an account cannot take", func() {
 		Entry("on a phone", chrome.Phone, func(_ *chrome.Page, box *chrome.Element) { must(box.Click()) }, func(_ *chrome.Page, button *chrome.Element) { must(button.Click()) }),
 	)
 
-	It("leaves a choice that was made before, marked, and a text for one account", func() {
+	It("keeps an earlier choice, marked, and offers a text for the account", func() {
 		page, site := signedInPage()
 		var files []string
 		for i := range 5 {

@@ -109,7 +109,7 @@ var _ = Describe("The tests' OpenID provider", func() {
 		status, _ := exchange(first, "another", issuertest.ClientSecret)
 		Expect(status).To(Equal(http.StatusBadRequest))
 		status, _ = exchange(first, verifier, issuertest.ClientSecret)
-		Expect(status).To(Equal(http.StatusBadRequest), "a code that was tried is used up")
+		Expect(status).To(Equal(http.StatusBadRequest), "a tried code is used up")
 		status, _ = exchange(code(), verifier, "wrong")
 		Expect(status).To(Equal(http.StatusUnauthorized))
 	})
@@ -126,8 +126,8 @@ var _ = Describe("The tests' OpenID provider", func() {
 			must(response.Body.Close())
 			Expect(response.StatusCode).To(Equal(http.StatusBadRequest))
 		},
-		Entry("another client", "client_id", "another"), Entry("another address to return to", "redirect_uri", "http://127.0.0.1/callback"),
-		Entry("another response type than a code", "response_type", "token"), Entry("no state", "state", ""), Entry("no nonce", "nonce", ""),
+		Entry("another client", "client_id", "another"), Entry("another redirect URI", "redirect_uri", "http://127.0.0.1/callback"),
+		Entry("another response type", "response_type", "token"), Entry("no state", "state", ""), Entry("no nonce", "nonce", ""),
 		Entry("no challenge", "code_challenge", ""), Entry("a challenge in the clear", "code_challenge_method", "plain"),
 	)
 

@@ -278,18 +278,18 @@ var _ = Describe("A post's problem", func() {
 			}
 			Expect(times).To(Equal(1), want)
 		},
-		Entry("it was published: the user enters its URL", "drop_after", Not(BeEmpty()), func(page *chrome.Page, found string) {
+		Entry("the post was published: the user enters its URL", "drop_after", Not(BeEmpty()), func(page *chrome.Page, found string) {
 			must(page.GetPart("textbox", "Its address").Fill(found))
 			must(page.Get("button", "It was published").Follow())
 		}, "what was found is not sent again"),
-		Entry("it is listed: the user selects it", "drop_after", Not(BeEmpty()), func(page *chrome.Page, _ string) {
+		Entry("the post is listed: the user selects it", "drop_after", Not(BeEmpty()), func(page *chrome.Page, _ string) {
 			must(sandboxtest.Client{URL: herald().Sandbox()}.ClearFaults(context.Background()))
 			must(page.Get("button", "Look again").Follow())
 			Eventually(readable(page), unsure).Should(ContainSubstring("Is it one of these?"))
 			inEveryLook(page, "verdict-candidates")
 			must(page.Get("button", "Yes, it is this one").Follow())
 		}, "what was chosen is not sent again"),
-		Entry("it is not there: Herald sends it", "drop_before", BeEmpty(), func(page *chrome.Page, _ string) {
+		Entry("the post does not exist: Herald sends it", "drop_before", BeEmpty(), func(page *chrome.Page, _ string) {
 			must(page.Get("button", "It was not published").Click())
 			dialog := page.Get("dialog", "")
 			must(dialog.Wait())
@@ -339,9 +339,9 @@ var _ = Describe("A post's problem", func() {
 		)
 		draft := web.Draft{Kind: web.Text, Targets: onX}
 		for text, send := range map[string]func() error{
-			"One that fails":         site.Publish,
-			"One that is a draft":    site.SaveDraft,
-			"One that is scheduled":  func() error { return site.Schedule(time.Now().Add(26 * time.Hour)) },
+			"A failing post":         site.Publish,
+			"A draft post":           site.SaveDraft,
+			"A scheduled post":       func() error { return site.Schedule(time.Now().Add(26 * time.Hour)) },
 			"Kept back, one of many": site.Publish,
 		} {
 			draft.Text, draft.Targets = text, onX

@@ -182,7 +182,7 @@ func expectFit(page *chrome.Page, name string, look chrome.Look) {
 	GinkgoHelper()
 	over, err := chrome.Eval[int](page, "document.documentElement.scrollWidth - window.innerWidth")
 	must(err)
-	Expect(over).To(BeNumerically("<=", 0), "%s, %s: pixels that a person has to scroll aside for", name, look.Name)
+	Expect(over).To(BeNumerically("<=", 0), "%s, %s: pixels beyond the right edge", name, look.Name)
 	if *screenshots != "" {
 		picture, err := page.Screenshot()
 		must(err)

@@ -77,7 +77,7 @@ var _ = Describe("times.js", func() {
 		Entry("the server explains an hour that clocks skip", chrome.Options{}, "2027-03-28T02:30", ""),
 		Entry("clocks that change by half an hour", chrome.Options{Zone: "Australia/Lord_Howe"}, "2027-04-04T01:15", "2027-04-03T14:15:00.000Z"),
 		Entry("a zone that skipped a day", chrome.Options{Zone: "Pacific/Apia"}, "2011-12-31T00:30", "2011-12-30T10:30:00.000Z"),
-		Entry("nothing", chrome.Options{}, "", ""),
+		Entry("no options", chrome.Options{}, "", ""),
 		Entry("without JavaScript the server has to read the input's own name", chrome.Options{NoScript: true}, "2026-12-01T10:00", ""),
 	)
 

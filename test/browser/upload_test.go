@@ -103,7 +103,7 @@ var _ = Describe("upload.js", func() {
 		Entry("a film of either type", "a.mov", "\x00\x00\x00\x18ftypisom", "video/quicktime"),
 		Entry("a film without a brand", "a.mp4", "\x00\x00\x00\x08wide\x00\x00\x00\x00mdat", "video/mp4"),
 		Entry("a HEIC picture, which the server names", "a.jpg", "\x00\x00\x00\x18ftypheic", "image/jpeg"),
-		Entry("something else", "a.png", "hello", "image/png"),
+		Entry("another file", "a.png", "hello", "image/png"),
 	)
 
 	It("warns about a white image on a transparent background", func() {
@@ -166,7 +166,7 @@ var _ = Describe("upload.js", func() {
 		},
 		Entry("the server fails", func() { f.refuse = []int{http.StatusServiceUnavailable} }, "<b>too large</b>: at most 512 MB", "503"),
 		Entry("the store fails", func() { f.breakOff = []int{http.StatusBadGateway} }, "The store answered 502", "502"),
-		Entry("the store rejects it", func() { f.breakOff = []int{http.StatusForbidden} }, "The store takes exactly what was announced (403): ", "403"),
+		Entry("the store rejects the file", func() { f.breakOff = []int{http.StatusForbidden} }, "The store takes exactly what was announced (403): ", "403"),
 	)
 
 	It("reorders files by keyboard and by dragging", func() {

@@ -58,7 +58,7 @@ var _ = Describe("Without a mouse, a user", func() {
 		Eventually(answerTo(token)).Should(Equal(http.StatusUnauthorized))
 	}, Entry("by keyboard", byKeyboard), Entry("on a phone", onAPhone))
 
-	DescribeTable("sends a post again where it failed", func(by way) {
+	DescribeTable("retries a post's failed account", func(by way) {
 		page, site := start(by)
 		disturb(sandboxtest.Fault{Platform: "x", Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: 1})
 		must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "X, @herald_demo"}, {Account: "Threads, @herald_demo"}}, Text: "Sent again by " + by.name}))

@@ -76,7 +76,7 @@ func (p *Page) middle(node cdp.BackendNodeID) (point, error) {
 		return point{}, err
 	}
 	if len(quads.Quads) == 0 || len(quads.Quads[0]) != 8 {
-		return point{}, errors.New("it is not shown")
+		return point{}, errors.New("the element is not visible")
 	}
 	corners := quads.Quads[0]
 	return point{(corners[0] + corners[4]) / 2, (corners[1] + corners[5]) / 2}, nil
@@ -128,7 +128,7 @@ func (e *Element) Fill(value string) error {
 		if connected, err := apply[bool](e.page, node, "function() { return this.isConnected }"); err != nil || connected {
 			return err
 		}
-		return errors.New("an update of the page replaced it")
+		return errors.New("an update of the page replaced the element")
 	})
 }
 
@@ -174,7 +174,7 @@ func (p *Page) TabTo(e *Element) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%d times the tabulator do not lead to %s", most, e)
+	return fmt.Errorf("pressing Tab %d times does not lead to %s", most, e)
 }
 
 // Choose sets the files of a file input, as the system's file dialog does.

@@ -25,7 +25,7 @@ func Find() (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("there is no Chromium or Chrome in PATH: `make chromium` installs Debian's, as root")
+	return "", errors.New("Chromium or Chrome is not in PATH: `make chromium` installs Debian's, as root")
 }
 
 // Browser is a headless browser. Use Start.

@@ -79,7 +79,7 @@ func (e *Element) String() string {
 // notFound is the error for an element that nothing matches.
 type notFound struct{ element, hint string }
 
-func (n notFound) Error() string { return "there is no " + n.element + n.hint }
+func (n notFound) Error() string { return "found no " + n.element + n.hint }
 
 // nodes returns the current matches.
 func (e *Element) nodes() ([]cdp.BackendNodeID, error) {
@@ -161,7 +161,7 @@ func (e *Element) others() string {
 	if err != nil {
 		return ""
 	}
-	names := []string{"; with this role there are"}
+	names := []string{"; elements with this role:"}
 	for _, node := range answer.Nodes {
 		if !node.Ignored {
 			names = append(names, strconv.Quote(text(node.Name)))
@@ -195,12 +195,12 @@ func (e *Element) WaitGone() error {
 	err := e.page.until(func() error {
 		count, err := e.Count()
 		if err == nil && count > 0 {
-			err = errors.New("it is still there")
+			err = errors.New("the element still exists")
 		}
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("wait until %s is gone: %w", e, err)
+		return fmt.Errorf("wait for the removal of %s: %w", e, err)
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func (p *Page) Walk() ([]Focus, error) {
 		}
 		walked = append(walked, *at)
 	}
-	return walked, errors.New("the tabulator does not lead back to where it began")
+	return walked, errors.New("the Tab key does not lead back to the first element")
 }
 
 // ChooseBy runs act, which opens the browser's file dialog, for example with Enter on a button, and chooses the files.
@@ -111,7 +111,7 @@ func (p *Page) ChooseBy(act func() error, files ...string) error {
 	}
 	select {
 	case <-ctx.Done():
-		return errors.New("the browser asks for no file")
+		return errors.New("the browser does not ask for a file")
 	case opened := <-asked:
 		return errors.Join(
 			call(p, dom.SetFileInputFiles, dom.SetFileInputFilesParams{BackendNodeID: opened.BackendNodeID, Files: files}),

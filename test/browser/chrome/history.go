@@ -21,7 +21,7 @@ func (p *Page) Back() error {
 			return fmt.Errorf("read the history of the tab: %w", err)
 		}
 		if history.CurrentIndex < 1 {
-			return errors.New("there is no page before this one")
+			return errors.New("the tab has no earlier page")
 		}
 		return call(p, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: history.Entries[history.CurrentIndex-1].ID})
 	})

@@ -192,7 +192,7 @@ func (p *Page) OpenCold(url string) error {
 func (p *Page) Open(url string) error {
 	status, err := p.OpenAny(url)
 	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("%s answers %d", url, status)
+		err = fmt.Errorf("%s responds with status %d", url, status)
 	}
 	return err
 }
@@ -248,7 +248,7 @@ func (p *Page) Follow(act func() error) error {
 		case now == 0:
 			return errors.New("the next page is not complete")
 		case now == before:
-			return errors.New("no other page came")
+			return errors.New("the tab still shows the same page")
 		default:
 			return nil
 		}
@@ -279,12 +279,12 @@ func (p *Page) WaitText(text string) error {
 	err := p.until(func() error {
 		shown, err := Eval[string](p, "document.body.innerText")
 		if err == nil && !strings.Contains(shown, text) {
-			err = fmt.Errorf("it says:\n%s", shown)
+			err = fmt.Errorf("the text is:\n%s", shown)
 		}
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the page to say %q: %w", text, err)
+		return fmt.Errorf("wait for the text %q on the page: %w", text, err)
 	}
 	return nil
 }
@@ -294,7 +294,7 @@ func (p *Page) WaitFor(what, expression string) error {
 	err := p.until(func() error {
 		holds, err := Eval[bool](p, expression)
 		if err == nil && !holds {
-			err = errors.New("it is not so yet")
+			err = errors.New("the condition is not met")
 		}
 		return err
 	})

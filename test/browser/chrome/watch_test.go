@@ -22,7 +22,7 @@ func TestWithoutAborts(t *testing.T) {
 		"Nothing": {"a quiet page has no problems", nil, []string{}},
 		"Left":    {"the browser cancels requests when the page is closed", []string{after, abort}, []string{}},
 		"Failed":  {"an unresponsive server is a problem", []string{after, failed}, []string{after, failed}},
-		"Both":    {"one does not hide the other", []string{after, failed, after, abort, other}, []string{after, failed, other}},
+		"Both":    {"one problem does not hide the other", []string{after, failed, after, abort, other}, []string{after, failed, other}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := withoutAborts(tc.problems); !slices.Equal(got, tc.want) {
