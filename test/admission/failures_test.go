@@ -148,18 +148,18 @@ var certificate = client.ObjectKey{Namespace: managertest.Namespace, Name: "hera
 
 // The manager creates and stores the certificate, as in an installation without cert-manager.
 var _ = Describe("Without its webhook", func() {
-	DescribeTable("the manager delivers what is valid and nothing else, if", func(ctx SpecContext, f failure) {
+	DescribeTable("the manager delivers valid posts only, if", func(ctx SpecContext, f failure) {
 		withoutWebhook(ctx, startWebhook(ctx), f)
 	},
-		Entry("it does not listen", failure{
+		Entry("the webhook does not listen", failure{
 			func(_ context.Context, w *webhook) { w.door.lock() },
 			func(_ context.Context, w *webhook) { w.door.unlock() }, 1, 1,
 		}),
-		Entry("it takes longer than its timeout", failure{
+		Entry("the webhook takes longer than its timeout", failure{
 			func(_ context.Context, w *webhook) { w.door.stall(true) },
 			func(_ context.Context, w *webhook) { w.door.stall(false) }, 1, 1,
 		}),
-		Entry("its configuration is missing", failure{
+		Entry("the configuration is missing", failure{
 			func(ctx context.Context, w *webhook) {
 				w.saved = configuration()
 				Expect(admin.Get(ctx, client.ObjectKeyFromObject(w.saved), w.saved)).To(Succeed())
@@ -242,7 +242,7 @@ var _ = Describe("With a certificate of another program", func() {
 	DescribeTable("the manager delivers valid posts only", func(ctx SpecContext, f failure) {
 		withoutWebhook(ctx, start(ctx), f)
 	},
-		Entry("if it has ended", failure{
+		Entry("if the certificate has expired", failure{
 			func(_ context.Context, w *webhook) {
 				maker.issue(folder, time.Now().Add(-time.Hour))
 				Eventually(func(g Gomega) {

@@ -113,12 +113,12 @@ var _ = Describe("With another version's CRDs", Serial, func() {
 		restore(ctx)
 		startManager()
 	},
-		Entry("a field that would be dropped", without("onUnknownOutcome", "spec"), "spec.onUnknownOutcome"),
+		Entry("a dropped field", without("onUnknownOutcome", "spec"), "spec.onUnknownOutcome"),
 		Entry("a field of the record of delivery", without("attempt", "status", "targets"), "status.targets[].attempt"),
 		Entry("the fields to select by", func(d *definition) { d.SelectableFields = nil }, "the selectable field .status.phase, the selectable field .status.finished"),
 	)
 
-	It("a manager without permission to read them logs it, and works", func(ctx SpecContext) {
+	It("a manager without permission to read CRDs logs it, and works", func(ctx SpecContext) {
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "herald-manager"}}
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(role), role)).To(Succeed())
 		whole := role.DeepCopy()
@@ -136,7 +136,7 @@ var _ = Describe("With another version's CRDs", Serial, func() {
 		expectPosted(ctx, p)
 	})
 
-	It("a newer one is accepted, and its fields are preserved", func(ctx SpecContext) {
+	It("a newer version is accepted, and its fields are preserved", func(ctx SpecContext) {
 		serve(ctx, func(d *definition) {
 			at(d.Schema.OpenAPIV3Schema, func(s *apiextensionsv1.JSONSchemaProps) {
 				s.Properties["mood"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
@@ -176,7 +176,7 @@ var _ = Describe("With another version's CRDs", Serial, func() {
 			return w
 		}
 
-		It("an older one terminates both processes, with the dropped fields", func(ctx SpecContext) {
+		It("an older version terminates both processes, with the dropped fields", func(ctx SpecContext) {
 			w := delivering(ctx)
 			apiserver := installation.APIServer(GinkgoT(), installation.APIServerConfig(GinkgoT()))
 			Eventually(apiserver.Log).Should(ContainSubstring("Serving"))
@@ -185,10 +185,10 @@ var _ = Describe("With another version's CRDs", Serial, func() {
 			p := post("pruned")
 			p.Spec.OnUnknownOutcome = v1alpha1.OnUnknownRetry
 			Eventually(func() error { return admin.Create(ctx, p.DeepCopy(), strict, client.DryRunAll) }).
-				Should(MatchError(ContainSubstring(`unknown field "spec.onUnknownOutcome"`)), "as kubectl apply")
+				Should(MatchError(ContainSubstring(`unknown field "spec.onUnknownOutcome"`)), "kubectl apply")
 			warnings.texts = nil
 			Expect(admin.Create(ctx, p, client.FieldValidation(metav1.FieldValidationWarn))).To(Succeed())
-			Expect(warnings.texts).To(ContainElement(ContainSubstring(`unknown field "spec.onUnknownOutcome"`)), "as server-side apply of tools")
+			Expect(warnings.texts).To(ContainElement(ContainSubstring(`unknown field "spec.onUnknownOutcome"`)), "a tool's server-side apply")
 			Expect(p.Spec.OnUnknownOutcome).To(BeEmpty())
 
 			for _, process := range []*managertest.Process{w.manager.Process, apiserver} {
@@ -227,7 +227,7 @@ var _ = Describe("With another version's CRDs", Serial, func() {
 			Expect(online(ctx, p.Spec.Targets[0].Caption)).To(Equal(1))
 		},
 			Entry("a claimed attempt", "attempt"),
-			Entry("what became of it", "state"),
+			Entry("the result", "state"),
 		)
 	})
 })

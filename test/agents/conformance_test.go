@@ -77,8 +77,8 @@ var _ = Describe("The conformance suite of MCP", func() {
 		code, printed, complaints := run(ctx, "conformance", "server", "--url", address, "--requirements", revision, "--output-dir", results,
 			"--expected-failures", filepath.Join(checkout, "test", "agents", "conformance", baseline))
 		_, summary, _ := strings.Cut(printed, "SUMMARY")
-		Expect(code).To(BeZero(), "%s\n%s\nWhat did not pass:\n%s", summary, complaints, notPassed(results))
-		Expect(summary).To(ContainSubstring("tools-list"), "something was tried")
+		Expect(code).To(BeZero(), "%s\n%s\nFailed checks:\n%s", summary, complaints, notPassed(results))
+		Expect(summary).To(ContainSubstring("tools-list"), "the suite tried a call")
 	}
 
 	DescribeTable("passes Herald's own server, except for checks that need fixtures",

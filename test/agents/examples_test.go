@@ -29,7 +29,7 @@ func block(page, heading, language string) string {
 	_, below, found := strings.Cut(page, "\n"+heading+"\n")
 	Expect(found).To(BeTrue(), "the page has no heading %s", heading)
 	_, code, found := strings.Cut(below, "\n```"+language+"\n")
-	Expect(found).To(BeTrue(), "below %s is no block of %s", heading, language)
+	Expect(found).To(BeTrue(), "the section %s has no block of %s", heading, language)
 	code, _, _ = strings.Cut(code, "\n```")
 	return code + "\n"
 }

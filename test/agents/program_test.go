@@ -136,7 +136,7 @@ func (p *program) decodeNext(field string, into any) {
 		return
 	}
 	err := p.wait()
-	Fail("the program ended without telling of " + field + ": " + p.printed() + errorText(err))
+	Fail("the program ended without output of " + field + ": " + p.printed() + errorText(err))
 }
 
 func errorText(err error) string {
@@ -156,7 +156,7 @@ func (p *program) consentURL() string {
 			return address
 		}
 	}
-	Fail("the program ended without asking a person: " + p.printed() + errorText(p.wait()))
+	Fail("the program ended without a question: " + p.printed() + errorText(p.wait()))
 	return ""
 }
 

@@ -126,7 +126,7 @@ func TestPosts(t *testing.T) {
 
 	posts := s.read(t, acme)
 	if len(posts) != 7 {
-		t.Fatalf("there are %d posts: %+v", len(posts), posts)
+		t.Fatalf("got %d posts: %+v", len(posts), posts)
 	}
 	if diff := cmp.Diff([]segment{
 		{Text: "https://example.com/slow?b=c", Link: "https://example.com/slow?b=c"}, {Text: "@zoe.test", Mention: zoe.DID}, {Text: "#launch", Tag: "launch"},
@@ -139,7 +139,7 @@ func TestPosts(t *testing.T) {
 		}
 	}
 	if len(posts[1].Images) != 2 || len(posts[4].Images) != 1 {
-		t.Errorf("there are %d and %d images", len(posts[1].Images), len(posts[4].Images))
+		t.Errorf("got %d and %d images", len(posts[1].Images), len(posts[4].Images))
 	}
 	if got := posts[2].Video; got == nil || got.Size != got.Downloaded || int64(got.Size) != film(t).Size || got.MIME != "video/mp4" || got.Alt != "ten seconds" || got.Width != 720 {
 		t.Errorf("the video is %+v", got)
@@ -243,8 +243,8 @@ func TestLostAnswer(t *testing.T) {
 		fate   fate
 		n      byte
 	}{
-		"before": {"the server never saw it: the read proves absence, and the next call publishes it", cutBefore, 1},
-		"after":  {"the server published it: the read finds it, and another call changes nothing", cutAfter, 2},
+		"before": {"the read proves absence, and the next call publishes the post", cutBefore, 1},
+		"after":  {"the read finds the post, and another call changes nothing", cutAfter, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			isThere := tc.fate == cutAfter
@@ -295,7 +295,7 @@ func TestRefusals(t *testing.T) {
 			j.Content.Media = []platforms.File{picture(t, 1)}
 			j.Checkpoint = "bafkreibjfgx2gprinfvicegelk5kosd6y2frmqpqzwqkg7usac74l3t2v4;10;image/png"
 		}, platforms.ClassTransient},
-		"gone parent": {"the rest of the tree has no place", func(j *platforms.Job) { j.Content.InReplyTo = "3222222222222" }, platforms.ClassPermanent},
+		"gone parent": {"the card has no parent", func(j *platforms.Job) { j.Content.InReplyTo = "3222222222222" }, platforms.ClassPermanent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := acme.job(1, platforms.Content{Category: v1alpha1.CategoryText, Text: "hello"})

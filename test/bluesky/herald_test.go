@@ -67,7 +67,7 @@ type herald struct {
 func startHerald(t *testing.T, server string) *herald {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Skip("there is no Kubernetes API: make test-bluesky")
+		t.Skip("no Kubernetes API: run make test-bluesky")
 	}
 	log.SetLogger(logr.Discard())
 	env, err := envtest.Start()
@@ -204,10 +204,10 @@ func (h *herald) upload(t *testing.T, kind, name string, data []byte) string {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(answer, &made); err != nil || status != http.StatusCreated {
-		t.Fatalf("the upload is answered %d %s", status, answer)
+		t.Fatalf("the upload gets the response %d %s", status, answer)
 	}
 	if status, answer := h.send(t, h.client, http.MethodPut, made.Data.URL, kind, data, ""); status != http.StatusOK {
-		t.Fatalf("the store answers %d %s", status, answer)
+		t.Fatalf("the store responds %d %s", status, answer)
 	}
 	return made.Data.ID
 }
@@ -222,7 +222,7 @@ func (h *herald) create(t *testing.T, post string) string {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(answer, &made); err != nil || status != http.StatusCreated {
-		t.Fatalf("the post is answered %d %s", status, answer)
+		t.Fatalf("the post gets the response %d %s", status, answer)
 	}
 	return made.Data.ID
 }

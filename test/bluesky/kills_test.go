@@ -89,7 +89,7 @@ func TestKilledManagers(t *testing.T) {
 	}
 	for n := range posts {
 		if text := fmt.Sprint("post ", n); count[text] != 1 {
-			t.Errorf("%q is %d times on the server", text, count[text])
+			t.Errorf("%q occurs %d times on the server", text, count[text])
 		}
 	}
 	if len(count) != posts || cuts.Load() == 0 {

@@ -43,7 +43,7 @@ func TestGuarantees(t *testing.T) {
 				"failed": r.Failed, "lookups": r.Lookups, "uploads": r.Uploads, "archived": r.Archived,
 			} {
 				if n == 0 {
-					t.Errorf("no %s: the load does not cover that", what)
+					t.Errorf("no %s: the load does not cover this case", what)
 				}
 			}
 			if got := r.Armed > 0; got != tc.arms {

@@ -43,7 +43,7 @@ type server struct {
 	// free is when the last requested write is stored, and rest the number of writes that may wait.
 	free time.Time
 	rest int
-	// stored is the number of all writes. second and minute count those that somebody waits for.
+	// stored is the number of all writes. second and minute count the ones that a user waits for.
 	stored         int
 	second, minute counter
 }

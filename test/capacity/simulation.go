@@ -22,7 +22,7 @@ const day = 24 * time.Hour
 
 // Broken is a mistake that the checks must notice.
 type Broken struct {
-	// hasty takes a lost answer for a refusal.
+	// hasty treats a lost response as a refusal.
 	hasty bool
 	// forgetful loses the timers of waiting posts.
 	forgetful bool

@@ -45,7 +45,7 @@ var _ = Describe("A team namespace that is deleted with all its contents", func(
 		for want, p := range posts {
 			Eventually(phase(ctx, p)).Should(Equal(want))
 		}
-		// The platform refuses one of these for good, one waits for a connection, and one may have been published.
+		// The platform permanently refuses one of these, one waits for a connection, and one may have been published.
 		t.fault(ctx, "publish", "status", 1)
 		t.post(ctx, "not now")
 		t.post(ctx, "to nobody", func(p *v1alpha1.Post) { p.Spec.Targets[0].ConnectionRef.Name = "nobody" })

@@ -145,7 +145,7 @@ var _ = Describe("Objects left behind by Herald", func() {
 
 		code, log = released(args...)
 		Expect(code).To(Equal(0), log)
-		Expect(log).To(ContainSubstring("no object has a finalizer of Herald"), "it is idempotent")
+		Expect(log).To(ContainSubstring("no object has a finalizer of Herald"), "the removal is idempotent")
 	})
 
 	It("continue after reinstallation, without duplicate posts", func(ctx SpecContext) {
@@ -251,7 +251,7 @@ var _ = Describe("A manager that restarts while finalizers are removed", func() 
 			ContainSubstring("scale its Deployment to 0"),
 		))
 		Expect(held()).To(BeNumerically(">", 0))
-		Expect(finalizers(ctx, w.itself)()).To(ContainElement(v1alpha1.RecordsFinalizer), "it did not go on")
+		Expect(finalizers(ctx, w.itself)()).To(ContainElement(v1alpha1.RecordsFinalizer), "the removal did not continue")
 	})
 })
 

@@ -95,7 +95,7 @@ var _ = DescribeTable("A post with the name of an earlier Team's post, in a name
 		Expect(second.Status.Targets[0].ExternalURL).To(Equal(url))
 		return
 	}
-	Expect(adopted).To(BeNil(), "it is no post of that Team's")
+	Expect(adopted).To(BeNil(), "the post belongs to another Team")
 	Eventually(func() (*record.Record, error) { return t.recordOf(ctx, owner) }).Should(And(HaveField("UID", second.UID), HaveField("Earlier", BeEmpty())))
 },
 	Entry("continues from its record if the same Team was recreated after a loss", (*team).lose, "", 1),

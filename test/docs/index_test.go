@@ -100,7 +100,7 @@ func TestPageLengths(t *testing.T) {
 			continue
 		}
 		if n := words(text); n > maxWords {
-			t.Errorf("%s has %d words, at most %d are readable: split it by subject", page, n, maxWords)
+			t.Errorf("%s has %d words, more than %d: split it by subject", page, n, maxWords)
 		}
 	}
 }
@@ -159,12 +159,12 @@ func TestOddFiles(t *testing.T) {
 	for i := range rows {
 		row := &rows[i]
 		if names[row.Name] || row.Reason == "" || row.Declares() == "" {
-			t.Errorf("%s: it is there twice, or lacks its reason or its type", row.Name)
+			t.Errorf("%s: the field is listed twice, or lacks its reason or its type", row.Name)
 		}
 		names[row.Name] = true
 	}
 	if len(names) < leastOddFiles {
-		t.Errorf("there are %d files", len(names))
+		t.Errorf("got %d files", len(names))
 	}
 	file := filepath.Join(root, "docs", "odd-files.md")
 	page, err := os.ReadFile(file)

@@ -116,14 +116,14 @@ func TestLinks(t *testing.T) {
 			}
 			info, err := os.Stat(filepath.Join(root, filepath.FromSlash(file)))
 			if err != nil {
-				t.Errorf("%s links to %s, which is not there", page, link[1])
+				t.Errorf("%s links to %s, which does not exist", page, link[1])
 				continue
 			}
 			if other, isPage := all[file]; isPage && anchor != "" && !anchors(other)[anchor] {
 				t.Errorf("%s links to %s, which has no such heading", page, link[1])
 			}
 			if kind := path.Ext(file); (kind == ".png" || kind == ".jpg") && info.Size() > maxPicture {
-				t.Errorf("%s shows %s of %d bytes; %d are the most", page, file, info.Size(), maxPicture)
+				t.Errorf("%s shows %s of %d bytes, more than %d", page, file, info.Size(), maxPicture)
 			}
 		}
 	}

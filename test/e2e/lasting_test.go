@@ -40,7 +40,7 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 	DescribeTable("is suspended with its team, and kept after the suspension",
 		func(ctx SpecContext, reason, name string, brake func(ctx context.Context, on bool), long bool) {
 			if long && short {
-				Skip("left out of the short form: a kubelet takes a minute to bring a file into a pod")
+				Skip("omitted from the short form: a kubelet takes a minute to update a file in a pod")
 			}
 			running, team := names(pods(ctx, "manager")), &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
 			brake(ctx, true)
@@ -48,7 +48,7 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 			post := postTo(name, v1alpha1.CategoryText, v1alpha1.PlatformX, v1alpha1.PlatformThreads)
 			post.Spec.ScheduledAt = v1alpha1.NewTimePtr(time.Now().Add(3 * time.Second))
 			Expect(k8s.Create(ctx, post)).To(Succeed())
-			Eventually(condition(ctx, post, &post.Status.Conditions, v1alpha1.ConditionReady)).WithContext(ctx).Should(Equal(v1alpha1.ReasonSuspended), "it is due")
+			Eventually(condition(ctx, post, &post.Status.Conditions, v1alpha1.ConditionReady)).WithContext(ctx).Should(Equal(v1alpha1.ReasonSuspended), "the post is due")
 			Expect(shows(ctx, post)).To(HaveEach(0))
 			brake(ctx, false)
 			Eventually(online(ctx, post)).WithContext(ctx).Should(BeTrue())
@@ -89,7 +89,7 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 			way.does(manifest(way.again))
 			Eventually(condition(ctx, post, &post.Status.Conditions, v1alpha1.ConditionAdopted)).WithContext(ctx).Should(Equal(v1alpha1.ReasonAlreadyPublished))
 			Eventually(online(ctx, post)).WithContext(ctx).Should(BeTrue())
-			Expect(post.UID).NotTo(Equal(earlier.UID), "it is another object")
+			Expect(post.UID).NotTo(Equal(earlier.UID), "the post is another object")
 			Expect(post.Status.Targets[0].ExternalURL).To(Equal(earlier.Status.Targets[0].ExternalURL))
 			Expect(shows(ctx, first)).To(HaveEach(1))
 			Expect(shows(ctx, mended)).To(Equal([]int{0, 1}), "published targets are not published again with a new text")

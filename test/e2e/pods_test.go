@@ -62,7 +62,7 @@ func leader(ctx context.Context) *corev1.Pod {
 				return
 			}
 		}
-		g.Expect(*lease.Spec.HolderIdentity).To(BeEmpty(), "the holder is no pod")
+		g.Expect(*lease.Spec.HolderIdentity).To(BeEmpty(), "the holder is not a pod")
 		g.Expect(found).NotTo(BeNil(), "the lease has no holder")
 	}).WithContext(ctx).Should(Succeed())
 	return found

@@ -72,7 +72,7 @@ var _ = Describe("The quickstart", func() {
 			progress.at.Round(100*time.Millisecond), time.Since(begun).Round(100*time.Millisecond))
 		for _, name := range []string{trial, demo} {
 			err := k8s.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
-			Expect(apierrors.IsNotFound(err)).To(BeTrue(), "namespace %s is still there (%v)", name, err)
+			Expect(apierrors.IsNotFound(err)).To(BeTrue(), "namespace %s still exists (%v)", name, err)
 		}
 	})
 })

@@ -97,7 +97,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 			v := sent.settled(ctx)
 			sayf("%s, with pods killed and the network cut: %s", sent.marker, v)
 			expectWhole(v, sent.posts)
-			Expect(v.askable).To(BeZero(), "given up although the platform can be asked")
+			Expect(v.askable).To(BeZero(), "given up although the lookup is possible")
 		}
 	})
 
@@ -124,7 +124,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 		v := sent.settled(ctx)
 		sayf("%d roll-outs, one every %s: %s", n, restartEvery, v)
 		expectWhole(v, posts)
-		Expect(v.givenUp).To(BeZero(), "a roll-out cuts no call off")
+		Expect(v.givenUp).To(BeZero(), "a roll-out does not interrupt calls")
 	})
 
 	It("leaves only CRDs and data after an uninstall", func(ctx SpecContext) {

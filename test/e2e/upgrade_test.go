@@ -21,7 +21,7 @@ var _ = Describe("An installation of the previous version", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		if short {
-			Skip("left out of the short form: the images of the version before are built for it")
+			Skip("omitted from the short form: it builds the previous version's images")
 		}
 		if err := exec.CommandContext(ctx, "git", "-C", repository, "rev-parse", "--quiet", "--verify", previous+"^{commit}").Run(); err != nil {
 			Skip("this checkout has no history with the tag " + previous + ": git fetch --unshallow --tags")
@@ -55,7 +55,7 @@ var _ = Describe("An installation of the previous version", Ordered, func() {
 		v := sent.settled(ctx)
 		sayf("through %s: %s", change, v)
 		expectWhole(v, posts)
-		Expect(v.givenUp).To(BeZero(), "a roll-out cuts no call off")
+		Expect(v.givenUp).To(BeZero(), "a roll-out does not interrupt calls")
 	},
 		Entry("the upgrade to this version", "an upgrade", func() []string {
 			return []string{"upgrade", release, chart, "--reset-then-reuse-values", "--set", "image.tag=" + tag, "--wait", "--timeout", "5m"}

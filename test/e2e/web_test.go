@@ -97,7 +97,7 @@ func (v *visitor) signIn(ctx context.Context) {
 	Expect(v.open(ctx, teamPages).from.Path).To(Equal("/signin"), "opening a link does not sign in")
 	home := v.send(ctx, link, nil)
 	Expect(home.status).To(Equal(http.StatusOK), home.body)
-	Expect(home.from.String()).To(Equal(teamPages), "the start leads to the team")
+	Expect(home.from.String()).To(Equal(teamPages), "the start page leads to the team")
 	Expect(home.header.Get("Content-Security-Policy")).To(ContainSubstring(storeSite), "a browser may upload there")
 	Expect(v.send(ctx, link, nil).status).To(Equal(http.StatusGone), "the link is used up")
 }

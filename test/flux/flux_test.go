@@ -185,7 +185,7 @@ var _ = Describe("Flux", func() {
 		Eventually(func() *v1alpha1.Time { return read(ctx, namespace, "launch").Status.CancelledAt }).ShouldNot(BeNil())
 
 		k.reconcile(ctx)
-		Expect(k.state(ctx).Ready).To(Equal("True"), "the same files again: %+v", k.state(ctx))
+		Expect(k.state(ctx).Ready).To(Equal("True"), "the same files after another apply: %+v", k.state(ctx))
 		k.expectReady(ctx, k.push(ctx, file("launch, at once", -time.Second)))
 		p = read(ctx, namespace, "launch")
 		Expect(p.Spec.Targets[0].Caption).To(Equal("launch, at once"), "the edit is applied")
@@ -197,7 +197,7 @@ var _ = Describe("Flux", func() {
 		again := file("launch", time.Hour)
 		delete(again, "post.yaml")
 		k.expectReady(ctx, k.push(ctx, again))
-		Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(p), p))).To(BeTrue(), "it is pruned")
+		Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(p), p))).To(BeTrue(), "the post is pruned")
 		Expect(texts(ctx, account)).To(BeEmpty())
 	})
 

@@ -45,7 +45,7 @@ func atOnce(*v1alpha1.PostSpec)      {}
 
 // blocked returns a target that is due but blocked.
 func blocked(reason string) v1alpha1.TargetStatus {
-	return v1alpha1.TargetStatus{TryUntil: v1alpha1.NewTimePtr(now), Blocked: &v1alpha1.Blocked{Reason: reason, Problem: "it is away"}}
+	return v1alpha1.TargetStatus{TryUntil: v1alpha1.NewTimePtr(now), Blocked: &v1alpha1.Blocked{Reason: reason, Problem: "it is unavailable"}}
 }
 
 func settled(state v1alpha1.TargetState, reason string) v1alpha1.TargetStatus {

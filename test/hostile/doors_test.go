@@ -35,31 +35,31 @@ func with(name, value string) http.Header { return http.Header{name: {value}} }
 var allDoors = []door{
 	{reason: "REST without a key", method: http.MethodGet, path: "/api/v1/posts", first: 401},
 	{reason: "REST with a made-up key", method: http.MethodGet, path: "/api/v1/posts", header: with("Authorization", "Bearer herald_made_up"), first: 401},
-	{reason: "REST with a body", method: http.MethodPost, path: "/api/v1/posts", header: with("Content-Type", "application/json"), body: "{}", first: 401},
+	{reason: "REST with a request body", method: http.MethodPost, path: "/api/v1/posts", header: with("Content-Type", "application/json"), body: "{}", first: 401},
 	{reason: "an unknown path of REST", method: http.MethodGet, path: "/api/v1/nothing", first: 401},
 	{reason: "MCP without a token", method: http.MethodPost, path: "/mcp", header: with("Content-Type", "application/json"), body: "{}", first: 401},
 	{reason: "MCP with a made-up token", method: http.MethodPost, path: "/mcp", header: with("Authorization", "Bearer hoa_made_up"), body: "{}", first: 401},
-	{reason: "the question of a browser about MCP", method: http.MethodOptions, path: "/mcp", first: 204},
-	{reason: "the start", method: http.MethodGet, path: "/", first: 303},
-	{reason: "the page to sign in", method: http.MethodGet, path: "/signin", first: 200},
-	{reason: "a made-up link to sign in", method: http.MethodGet, path: "/signin/link/" + strings.Repeat("a", 43), first: 404, most: 30},
+	{reason: "a browser's preflight request to MCP", method: http.MethodOptions, path: "/mcp", first: 204},
+	{reason: "the start page", method: http.MethodGet, path: "/", first: 303},
+	{reason: "the sign-in page", method: http.MethodGet, path: "/signin", first: 200},
+	{reason: "a made-up sign-in link", method: http.MethodGet, path: "/signin/link/" + strings.Repeat("a", 43), first: 404, most: 30},
 	{reason: "signing out of a session that does not exist", method: http.MethodPost, path: "/signout", header: with("Content-Type", form), first: 303},
-	{reason: "a page of a team", method: http.MethodGet, path: "/teams/demo/posts", first: 303},
-	{reason: "a form of a team", method: http.MethodPost, path: "/teams/demo/posts/new", header: with("Content-Type", form), body: "a=b", first: 401},
+	{reason: "a team's page", method: http.MethodGet, path: "/teams/demo/posts", first: 303},
+	{reason: "a team's form", method: http.MethodPost, path: "/teams/demo/posts/new", header: with("Content-Type", form), body: "a=b", first: 401},
 	{reason: "a preview", method: http.MethodPost, path: "/teams/demo/compose/check", header: with("Content-Type", form), body: "a=b", first: 401},
 	{reason: "an upload", method: http.MethodPost, path: "/teams/demo/media", header: with("Content-Type", form), body: "a=b", first: 401},
-	{reason: "the events of a post", method: http.MethodGet, path: "/teams/demo/posts/p/events", header: with("Accept", "text/event-stream"), first: 204},
+	{reason: "a post's events", method: http.MethodGet, path: "/teams/demo/posts/p/events", header: with("Accept", "text/event-stream"), first: 204},
 	{reason: "a platform's callback", method: http.MethodGet, path: "/connect/x/callback?code=a&state=b", first: 401},
-	{reason: "the consent to an agent", method: http.MethodGet, path: "/oauth/authorize?client_id=a", first: 303},
+	{reason: "the consent page for an agent", method: http.MethodGet, path: "/oauth/authorize?client_id=a", first: 303},
 	{reason: "a form from another site", method: http.MethodPost, path: "/teams/demo/posts/new", header: with("Origin", "https://evil.example"), first: 403},
-	{reason: "a file of the pages", method: http.MethodGet, path: "/assets/nothing.css", first: 404},
+	{reason: "an asset of the pages", method: http.MethodGet, path: "/assets/nothing.css", first: 404},
 	{reason: "an unknown path", method: http.MethodGet, path: "/nothing", first: 404},
 	{reason: "an unclean path", method: http.MethodGet, path: "/a//b", first: 404},
-	{reason: "the description", method: http.MethodGet, path: "/docs", first: 200},
-	{reason: "the description for programs", method: http.MethodGet, path: "/openapi.json", first: 200},
+	{reason: "the OpenAPI document", method: http.MethodGet, path: "/docs", first: 200},
+	{reason: "the text for language models", method: http.MethodGet, path: "/openapi.json", first: 200},
 	{reason: "a semicolon in a query, which net/http logs", method: http.MethodGet, path: "/docs?a;b", first: 200},
 	{reason: "the metadata for agents", method: http.MethodGet, path: "/.well-known/oauth-protected-resource", first: 200},
-	{reason: "the question of a browser about OAuth", method: http.MethodOptions, path: "/oauth/token", first: 204},
+	{reason: "a browser's preflight request to OAuth", method: http.MethodOptions, path: "/oauth/token", first: 204},
 	{reason: "OAuth with an unsupported method", method: http.MethodGet, path: "/oauth/token", first: 405},
 	{reason: "an empty OAuth form", method: http.MethodPost, path: "/oauth/token", header: with("Content-Type", form), first: 401},
 	{
@@ -78,8 +78,8 @@ var allDoors = []door{
 	{reason: "a change without a key", method: http.MethodPatch, path: "/api/v2/posts/p", header: with("Content-Type", "application/json"), body: "{}", first: 401},
 	{reason: "a validation without a key", method: http.MethodPost, path: "/api/v2/posts/validate", header: with("Content-Type", "application/json"), body: "{}", first: 401},
 	{reason: "version 2 of MCP without a token", method: http.MethodPost, path: "/mcp/v2", header: with("Content-Type", "application/json"), body: "{}", first: 401},
-	{reason: "the question of a browser about version 2 of MCP", method: http.MethodOptions, path: "/mcp/v2", first: 204},
-	{reason: "the description of version 2 for programs", method: http.MethodGet, path: "/openapi-v2.json", first: 200},
+	{reason: "a browser's preflight request to version 2 of MCP", method: http.MethodOptions, path: "/mcp/v2", first: 204},
+	{reason: "the OpenAPI document of version 2", method: http.MethodGet, path: "/openapi-v2.json", first: 200},
 }
 
 // doors sends requests from many unauthenticated clients to each entry point, more than one client may send.
@@ -143,7 +143,7 @@ func (d *door) verify(t *testing.T, answered map[int]int, refused *answer, most 
 // signedIn expects that a signed-in user is shown pages at an address whose unauthenticated clients are limited.
 func signedIn(t *testing.T, under *target) {
 	t.Helper()
-	const from = 20_007 // the door "the start" has used up the limit of this address
+	const from = 20_007 // the door "the start page" has used up the limit of this address
 	by := client(t, from)
 	link, err := under.running.SignInLink(t.Context())
 	must.Succeed(t, err)

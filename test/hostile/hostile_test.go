@@ -187,8 +187,8 @@ func sources(t *testing.T, _ *target) {
 		name, reason string
 		pause        time.Duration
 	}{
-		{"a byte now and then", "no single read waits for long", 10 * time.Millisecond},
-		{"silence after the header", "so that one read waits for ever", time.Hour},
+		{"a byte every 10 ms", "no single read waits for long", 10 * time.Millisecond},
+		{"silence after the header", "one read waits indefinitely", time.Hour},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { trickle(w, r, tc.pause) }))
@@ -205,7 +205,7 @@ func sources(t *testing.T, _ *target) {
 							return err
 						})
 					if problem, ok := errors.AsType[*fetch.DownloadError](err); !ok || problem.Final {
-						return errors.Join(errors.New("the download does not end as one whose server is too slow"), err)
+						return errors.Join(errors.New("the download's error does not name a slow server"), err)
 					}
 					return nil
 				})
@@ -254,7 +254,7 @@ func connections(t *testing.T, under *target) {
 		{"idle", "one address sends a request on each, and stays connected", 1, sized(2000, 15_000), "GET /health HTTP/1.1\r\nHost: x\r\n\r\n", limits.MaxConnectionsPerAddress},
 		{"idle from many addresses", "all connections are in use", 300, sized(10, 50), "GET /health HTTP/1.1\r\nHost: x\r\n\r\n", limits.MaxConnections},
 		{"silent", "no bytes are sent", 300, sized(10, 50), "", limits.MaxConnections},
-		{"unfinished headers", "15 KB of each are there", 300, sized(10, 50), "GET /health HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 15_000), limits.MaxConnections},
+		{"unfinished headers", "15 KB of each header are sent", 300, sized(10, 50), "GET /health HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 15_000), limits.MaxConnections},
 		{"unfinished short headers", "just below the limit for long headers", 300, sized(10, 50), "GET /health HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 4000), limits.MaxConnections},
 		{"incomplete bodies", "each request is in progress", 100, sized(20, 60), "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\n", limits.MaxConnections},
 	} {

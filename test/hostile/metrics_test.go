@@ -30,10 +30,10 @@ func metrics(t *testing.T, under *target) {
 		token        func(n int) string
 		most         int
 	}{
-		{"no token at all", "any text is shown", func(n int) string { return fmt.Sprintf("made-up-%d", n) }, 0},
+		{"no token at all", "the response shows any text", func(n int) string { return fmt.Sprintf("made-up-%d", n) }, 0},
 		{"too long", "Kubernetes tokens are shorter", func(n int) string { return fmt.Sprintf("%s.%d.%s", header, n, strings.Repeat("a", 5000)) }, 0},
 		{"well-formed tokens", "only the Kubernetes API can reject them", func(n int) string { return fmt.Sprintf("%s.%d.c2ln", header, n) }, maxReviews},
-		{"a repeated token", "its result is cached for a while", func(int) string { return header + ".same.c2ln" }, maxReviews},
+		{"a repeated token", "the result is cached for a while", func(int) string { return header + ".same.c2ln" }, maxReviews},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			by := client(t, 40_000+i)
@@ -56,7 +56,7 @@ func metrics(t *testing.T, under *target) {
 				t.Errorf("responses: %v", answered)
 			}
 			if len(lines) > 10 {
-				t.Errorf("%d lines of log for one stranger", len(lines))
+				t.Errorf("one stranger caused %d log lines", len(lines))
 			}
 		})
 	}

@@ -166,7 +166,7 @@ var _ = DescribeTable("The programs accept the chart's configuration files with"
 	}
 },
 	Entry("the least values", "minimal-values.yaml"),
-	Entry("everything", "full-values.yaml"),
+	Entry("every value", "full-values.yaml"),
 	Entry("a trial", "evaluation-values.yaml"),
 )
 
@@ -207,7 +207,7 @@ var _ = It("covers each configuration field", func(ctx SpecContext) {
 		Expect(yaml.Unmarshal([]byte(fileOf(objects, "herald-"+process)), &written)).To(Succeed())
 		for _, field := range fieldsOf(kind) {
 			if elsewhere[field] == "" {
-				Expect(written).To(HaveKey(field), "%s: no value sets it", process)
+				Expect(written).To(HaveKey(field), "%s: no value sets the field", process)
 			}
 		}
 	}

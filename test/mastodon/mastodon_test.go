@@ -243,7 +243,7 @@ func file(t *testing.T, path string, mimeType v1alpha1.MimeType) platforms.File 
 	return platforms.File{Name: filepath.Base(path), MIMEType: mimeType, Size: int64(len(content)), Bytes: stored(content)}
 }
 
-// publish publishes a job, and returns what clients should read.
+// publish publishes a job, and returns the post that clients should read.
 func publish(t *testing.T, herald *mastodon.Platform, job platforms.Job) post {
 	t.Helper()
 	c := &job.Content

@@ -92,7 +92,7 @@ var modes = []struct {
 	older bool
 }{
 	{name: "the manager's cache", do: cacheAll(kubeclient.TransformForCache), bound: measured{24, 128}},
-	{name: "one reading of all posts, as the sweep and the lookup do", do: readAll, bound: measured{24, 128}},
+	{name: "one list of all posts, as in the sweep and the lookup", do: readAll, bound: measured{24, 128}},
 	{name: "the apiserver's feed", do: feedAll, bound: measured{24, 128}},
 	{name: "before: the manager's cache", do: cacheAll(nil), older: true},
 	{name: "before: one page of 500", do: pageOf500, older: true},
@@ -217,7 +217,7 @@ func peak(t *testing.T) int64 {
 
 func TestMemory(t *testing.T) {
 	if os.Getenv(modeVariable) != "" {
-		t.Skip("this is a child")
+		t.Skip("the process is a child")
 	}
 	for name, of := range sizes {
 		t.Run(name, func(t *testing.T) {

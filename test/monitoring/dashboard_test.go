@@ -52,7 +52,7 @@ func TestRulesUseExistingMetrics(t *testing.T) {
 		for _, rule := range group.Rules {
 			names := heraldMetric.FindAllString(rule.Expr, -1)
 			if len(names) == 0 {
-				t.Errorf("%s is about no metric of Herald's", rule.Alert)
+				t.Errorf("%s does not name a metric of Herald", rule.Alert)
 			}
 			for _, name := range names {
 				if !metrics[name] {
@@ -78,7 +78,7 @@ func TestDashboard(t *testing.T) {
 	for i := range d.Panels {
 		p := &d.Panels[i]
 		if ids[p.ID] || titles[p.Title] || p.Title == "" {
-			t.Errorf("panel %d (%s): its id and its title must be its own", p.ID, p.Title)
+			t.Errorf("panel %d (%s): the id and the title must be unique", p.ID, p.Title)
 		}
 		ids[p.ID], titles[p.Title] = true, true
 		if p.Type != row24 {
@@ -118,7 +118,7 @@ func (p *Panel) check(t *testing.T, metrics map[string]bool, known []string) {
 	var refs []string
 	for _, q := range p.Targets {
 		if slices.Contains(refs, q.RefID) || q.Datasource.UID != ownVariable || q.Instant == q.Range {
-			t.Errorf("%s, query %s: its letter must be its own, its data source the variable, and it must be for one moment or for all", p.Title, q.RefID)
+			t.Errorf("%s, query %s: the letter must be unique, the data source the variable, and the query instant or a range", p.Title, q.RefID)
 		}
 		refs = append(refs, q.RefID)
 		for _, name := range heraldMetric.FindAllString(q.Expr, -1) {

@@ -32,7 +32,7 @@ func TestRecordingRoundTrip(t *testing.T) {
 		t.Errorf("-written +read:\n%s", diff)
 	}
 	if want := r.From.Add(30 * time.Second); got.Steps() != 4 || !got.To().Equal(want) {
-		t.Errorf("it has %d steps and ends at %s", got.Steps(), got.To())
+		t.Errorf("the recording has %d steps and ends at %s", got.Steps(), got.To())
 	}
 	var metrics bytes.Buffer
 	must.Succeed(t, got.OpenMetrics(&metrics))
@@ -58,10 +58,10 @@ func TestInvalidRecording(t *testing.T) {
 		{"the count is not a number", head + "a{} 1*many\n"},
 	} {
 		if r, err := Read(strings.NewReader(tt.text)); err == nil {
-			t.Errorf("%s: it was read as %+v", tt.reason, r)
+			t.Errorf("%s: the recording was parsed as %+v", tt.reason, r)
 		}
 	}
 	if _, err := Read(strings.NewReader(head)); err != nil {
-		t.Errorf("without a series it is one all the same: %v", err)
+		t.Errorf("a recording without a series is rejected: %v", err)
 	}
 }

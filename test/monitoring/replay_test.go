@@ -115,7 +115,7 @@ func (q *Target) filled(r *Recording, team string) string {
 	).Replace(q.Expr)
 }
 
-// draws runs a query and returns what is wrong with the result, or "". A panel that shows only zeros would look the
+// draws runs a query and returns the problem with the result, or "". A panel that shows only zeros would look the
 // same with a wrong query.
 func (q *Target) draws(t *testing.T, server Server, r *Recording, team string) string {
 	t.Helper()
@@ -144,9 +144,9 @@ func (q *Target) draws(t *testing.T, server Server, r *Recording, team string) s
 	}
 	switch {
 	case points == 0 || !q.Instant && points < 2:
-		return "it draws nothing: " + q.filled(r, team)
+		return "the panel is empty: " + q.filled(r, team)
 	case !nonzero && !strings.HasSuffix(q.Expr, "== 0") && !q.calm():
-		return "it draws zeros alone: " + q.filled(r, team)
+		return "the panel shows only zeros: " + q.filled(r, team)
 	default:
 		return ""
 	}

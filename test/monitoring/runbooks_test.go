@@ -72,7 +72,7 @@ func TestEachAlertHasARunbook(t *testing.T) {
 		}
 	}
 	for name := range books {
-		t.Errorf("docs/runbooks/%s is the page of no alert", name)
+		t.Errorf("docs/runbooks/%s does not belong to an alert", name)
 	}
 }
 

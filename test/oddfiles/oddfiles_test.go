@@ -54,7 +54,7 @@ func TestOddFiles(t *testing.T) {
 		t.Run(rows[i].Name, func(t *testing.T) {
 			t.Parallel()
 			if missing := kit.Lacks(rows[i].Needs); missing != "" {
-				t.Skipf("it cannot be generated without %s", missing)
+				t.Skipf("the file cannot be generated without %s", missing)
 			}
 			(&trial{row: &rows[i], kit: kit, api: api}).run(t)
 		})
@@ -159,19 +159,19 @@ func (o *trial) compare(t *testing.T, on []oddfiles.Platform) {
 		want, got := o.row.Want.On(p), arrived[p]
 		switch same := bytes.Equal(got, o.source); {
 		case got == nil:
-			t.Errorf("%s: no file arrived", p)
+			t.Errorf("%s: the platform received no file", p)
 		case oddfiles.ContainsPlace(got):
 			t.Errorf("%s: the received file has a location", p)
 		case want.Kind == oddfiles.AsSent && !same:
-			t.Errorf("%s: want %s; another file of %d bytes has arrived", p, want, len(got))
+			t.Errorf("%s: want %s; the platform received another file of %d bytes", p, want, len(got))
 		case want.Kind == oddfiles.WithoutPlace:
 			if same || len(got) != len(o.source) {
-				t.Errorf("%s: want %s; %d bytes have arrived for %d, the same: %t", p, want, len(got), len(o.source), same)
+				t.Errorf("%s: want %s; the platform received %d bytes of %d, unchanged: %t", p, want, len(got), len(o.source), same)
 			}
 			err = o.unchanged(t.Context(), got)
 		case want.Kind == oddfiles.Rendered:
 			if same {
-				t.Errorf("%s: want %s; it has arrived as sent", p, want)
+				t.Errorf("%s: want %s; the platform received the original", p, want)
 			}
 			err = o.shown(t.Context(), p, got)
 		}

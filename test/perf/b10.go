@@ -44,7 +44,7 @@ var receivers = []struct {
 	}},
 }
 
-// beside is the lateness of posts beside one kind of receivers: the medians of the rounds, in milliseconds.
+// beside is the lateness of posts next to one kind of receiver: the medians of the rounds, in milliseconds.
 type beside struct {
 	P50 float64 `json:"p50_ms"`
 	P99 float64 `json:"p99_ms"`
@@ -56,7 +56,7 @@ type beside struct {
 	Requests int64 `json:"requests"`
 }
 
-// b10 measures the lateness of posts beside receivers of notifications.
+// b10 measures the lateness of posts next to receivers of notifications.
 type b10 struct {
 	*session
 	server *httptest.Server
@@ -65,7 +65,7 @@ type b10 struct {
 	got    atomic.Int64
 }
 
-// runB10 delivers posts at their time, without Notifiers and beside each kind of receivers in turn.
+// runB10 delivers posts at their time, without Notifiers and next to each kind of receiver in turn.
 func runB10(ctx context.Context, s *session, r *report, id string) (err error) {
 	within := *s
 	within.b3Minutes = s.b10Minutes

@@ -24,7 +24,7 @@ const (
 	b7Answer = 500 * time.Millisecond
 	// b7Early is when the writes at the instant are counted: shortly before the first answers arrive.
 	b7Early = b7Answer - 50*time.Millisecond
-	// b7Pictured is which share of the posts carries a picture in the crowd with pictures: one in so many.
+	// b7Pictured is the number of posts per picture in the crowd with pictures.
 	b7Pictured = 10
 	// b7Margin is the least time between the last acceptance and the time at which the crowd is claimed.
 	b7Margin = time.Second

@@ -59,7 +59,7 @@ const (
 	linkValidity = time.Hour
 )
 
-// newPeople signs somebody in to the web application, and finds kubectl.
+// newPeople signs a user in to the web application, and finds kubectl.
 func (s *session) newPeople(ctx context.Context, c *content) (*people, error) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {

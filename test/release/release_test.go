@@ -193,7 +193,7 @@ var _ = Describe("A release for one team", Ordered, func() {
 			Expect(admin.Get(ctx, client.ObjectKeyFromObject(owner), owner)).To(Succeed())
 			Eventually(func(g Gomega) {
 				g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
-				g.Expect(object.GetOwnerReferences()).To(ConsistOf(HaveField("UID", owner.GetUID())), "of %T %s", object, object.GetName())
+				g.Expect(object.GetOwnerReferences()).To(ConsistOf(HaveField("UID", owner.GetUID())), "%T %s", object, object.GetName())
 			}).Should(Succeed())
 		}
 	})
@@ -209,11 +209,11 @@ var _ = Describe("A release for one team", Ordered, func() {
 		Eventually(func() ([]string, error) { return texts(ctx, "1001") }).Should(ContainElement("after theirs"))
 		Expect(texts(ctx, "1002")).To(BeEmpty())
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(untouched), untouched)).To(Succeed())
-		Expect(untouched.Status).To(Equal(v1alpha1.PostStatus{ObservedGeneration: -1}), "as the API server defaulted it")
+		Expect(untouched.Status).To(Equal(v1alpha1.PostStatus{ObservedGeneration: -1}), "the API server's defaults")
 		Expect(untouched.Finalizers).To(BeEmpty())
 		var team v1alpha1.Team
 		Expect(admin.Get(ctx, types.NamespacedName{Name: "other"}, &team)).To(Succeed())
-		Expect(team.Status).To(Equal(v1alpha1.TeamStatus{ObservedGeneration: -1}), "as the API server defaulted it")
+		Expect(team.Status).To(Equal(v1alpha1.TeamStatus{ObservedGeneration: -1}), "the API server's defaults")
 		var bindings rbacv1.RoleBindingList
 		Expect(admin.List(ctx, &bindings, client.InNamespace(elsewhere))).To(Succeed())
 		Expect(bindings.Items).To(BeEmpty())

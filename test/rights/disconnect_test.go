@@ -34,7 +34,7 @@ var _ = Describe("Disconnecting an account as the web application does", func() 
 		changed := &v1alpha1.Connection{}
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(conn), changed)).To(Succeed())
 		Expect(changed.DeletionTimestamp).To(BeNil())
-		Expect(apierrors.IsConflict(connections.DeleteFor(ctx, conn, "ada", noon))).To(BeTrue(), "it was written since")
+		Expect(apierrors.IsConflict(connections.DeleteFor(ctx, conn, "ada", noon))).To(BeTrue(), "the object was written since")
 
 		Expect(connections.DeleteFor(ctx, changed, "ada", noon)).To(Succeed())
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(conn), changed)).To(Succeed())

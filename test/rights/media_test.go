@@ -73,7 +73,7 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 		m.Spec.Source = &v1alpha1.MediaSource{URL: "https://example.com/a.jpg"}
 	}), policy, "for uploads"),
 	Entry("that is never deleted", awaited(ofTeam, func(m *v1alpha1.Media) { m.Spec.WhenUnused = v1alpha1.KeepWhenUnused }), policy, "for uploads"),
-	Entry("as if it were applied", awaited(ofTeam, func(m *v1alpha1.Media) { m.Labels = nil }), policy, "social.herald.dev/origin=api"),
+	Entry("without the origin label", awaited(ofTeam, func(m *v1alpha1.Media) { m.Labels = nil }), policy, "social.herald.dev/origin=api"),
 	Entry("with a name that users choose", awaited(ofTeam, func(m *v1alpha1.Media) { m.Name = "logo" }), policy, "a generated name"),
 	Entry("with an owner of its choice", awaited(ofTeam, func(m *v1alpha1.Media) {
 		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}

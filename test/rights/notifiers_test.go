@@ -57,7 +57,7 @@ func signing(edits ...func(*corev1.Secret)) *corev1.Secret {
 var _ = DescribeTable("With any roles, the apiserver is restricted by policies: it creates the Secret of a notifier", func(ctx SpecContext, s *corev1.Secret, words ...string) {
 	outcomeIs(broken.Create(ctx, s, client.DryRunAll), words...)
 },
-	Entry("as it does", signing(), nobody),
+	Entry("as the apiserver creates it", signing(), nobody),
 	Entry("with an address", signing(func(s *corev1.Secret) { s.Data = map[string][]byte{v1alpha1.NotifierURLKey: []byte("a")} }), nobody),
 	Entry("with an account's tokens, which the manager would use", signing(func(s *corev1.Secret) {
 		s.Data = map[string][]byte{v1alpha1.CredentialsAccessToken: []byte("a")}
@@ -78,8 +78,8 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 var _ = DescribeTable("With any roles, the apiserver is restricted by policies: it writes a Notifier", func(ctx SpecContext, n *v1alpha1.Notifier, words ...string) {
 	outcomeIs(broken.Create(ctx, n, client.DryRunAll), words...)
 },
-	Entry("for a person", reporting(forAda), nobody),
-	Entry("for nobody", reporting(), policy, "named in the annotation"),
+	Entry("for a user", reporting(forAda), nobody),
+	Entry("without an author", reporting(), policy, "named in the annotation"),
 	Entry("outside team namespaces", reporting(forAda, func(n *v1alpha1.Notifier) { n.Namespace = foreign }), policy, "in team namespaces"),
 	Entry("that signs with another program's Secret", reporting(forAda, using("database")), policy, "a name that it generates"),
 	Entry("that uses an account's Secret", reporting(forAda, using(ofMade+strings.Repeat("b", 10))), policy, "a name that it generates"),

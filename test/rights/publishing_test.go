@@ -84,7 +84,7 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	}), nobody),
 	Entry("outside team namespaces", sent(foreign), policy, "team namespaces"),
 	Entry("in Herald's own namespace", sent("herald-system"), policy, "team namespaces"),
-	Entry("as if it were applied", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels = nil }), policy, "the label social.herald.dev/origin"),
+	Entry("without the origin label", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels = nil }), policy, "the label social.herald.dev/origin"),
 	Entry("of a user without a name", sent(ofTeam, func(p *v1alpha1.Post) { p.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginWeb }), policy, "social.herald.dev/author"),
 	Entry("with a name that users choose", sent(ofTeam, func(p *v1alpha1.Post) { p.Name = "launch-too" }), policy, "a generated name"),
 	Entry("with an owner of its choice", sent(ofTeam, func(p *v1alpha1.Post) {

@@ -49,7 +49,7 @@ var _ = Describe("The teams' ResourceQuotas", Ordered, func() {
 	DescribeTable("the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 		outcomeIs(attempt(ctx), words...)
 	},
-		Entry("creates one in a team's namespace, as it does", func(ctx context.Context) error {
+		Entry("creates one in a team's namespace, as its controller does", func(ctx context.Context) error {
 			return manager.Create(ctx, bounding(ofTeam), client.DryRunAll)
 		}, nobody),
 		Entry("corrects it", func(ctx context.Context) error {
@@ -62,7 +62,7 @@ var _ = Describe("The teams' ResourceQuotas", Ordered, func() {
 			return manager.List(ctx, &corev1.ResourceQuotaList{}, client.MatchingFields{"metadata.name": v1alpha1.BudgetQuota})
 		}, nobody),
 		Entry("lists other ResourceQuotas", func(ctx context.Context) error { return manager.List(ctx, &corev1.ResourceQuotaList{}) }, roles),
-		Entry("deletes it", func(ctx context.Context) error { return manager.Delete(ctx, bounding(misused), client.DryRunAll) }, roles),
+		Entry("deletes its own", func(ctx context.Context) error { return manager.Delete(ctx, bounding(misused), client.DryRunAll) }, roles),
 		Entry("deletes another program's", func(ctx context.Context) error {
 			return manager.Delete(ctx, bounding(foreign, func(q *corev1.ResourceQuota) { q.Name = "theirs" }), client.DryRunAll)
 		}, roles),

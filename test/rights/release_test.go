@@ -35,7 +35,7 @@ var _ = Describe("With any roles, the release is restricted by its policy", Orde
 		Eventually(func() error { return ofRelease.Delete(ctx, withFinalizers(), client.DryRunAll) }).Should(MatchError(ContainSubstring("herald-release")))
 	})
 
-	DescribeTable("it changes a post", func(ctx SpecContext, patch string, words ...string) {
+	DescribeTable("the release changes a post", func(ctx SpecContext, patch string, words ...string) {
 		outcomeIs(change(ctx, ofRelease, withFinalizers(), patch), words...)
 	},
 		Entry("by removing Herald's finalizer", `{"metadata":{"finalizers":["example.com/kept"]}}`, nobody),
@@ -48,7 +48,7 @@ var _ = Describe("With any roles, the release is restricted by its policy", Orde
 		Entry("by adding an owner, so that Kubernetes deletes it", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`, policy, "herald-release"),
 	)
 
-	DescribeTable("it is denied everything else", func(ctx SpecContext, attempt func(ctx context.Context) error, words ...string) {
+	DescribeTable("every other request is denied", func(ctx SpecContext, attempt func(ctx context.Context) error, words ...string) {
 		outcomeIs(attempt(ctx), words...)
 	},
 		Entry("such as marking a post as published", func(ctx context.Context) error {

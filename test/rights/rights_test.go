@@ -315,8 +315,8 @@ func outcomeIs(err error, words ...string) {
 var _ = DescribeTable("The manager creates a RoleBinding", func(ctx SpecContext, b *rbacv1.RoleBinding, words ...string) {
 	outcomeIs(manager.Create(ctx, b, client.DryRunAll), words...)
 },
-	Entry("in a team's namespace, as it does", binding(ofTeam), nobody),
-	Entry("for the apiserver in a team's namespace, as it does", credentials(ofTeam), nobody),
+	Entry("in a team's namespace, as its controller does", binding(ofTeam), nobody),
+	Entry("for the apiserver in a team's namespace, as its controller does", credentials(ofTeam), nobody),
 	Entry("for the apiserver outside team namespaces, where it could plant Secrets", credentials(foreign), policy, "team namespaces"),
 	Entry("for the apiserver to the manager's role, which can read every token", credentials(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.RoleRef.Name = "herald-team-secrets"

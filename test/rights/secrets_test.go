@@ -81,12 +81,12 @@ var _ = DescribeTable("With any roles, the manager is restricted by policies: it
 	Entry("with its webhook's certificate", certificate(), nobody),
 	Entry("with its working copy of an account's tokens", copied("2"), nobody),
 	Entry("with the register of its working copies", copied("2", func(s *corev1.Secret) { s.Namespace, s.Name = misused, tokens.RegisterName }), nobody),
-	Entry("of that type with a name that another program may wait for", copied("2", func(s *corev1.Secret) { s.Name = "database-too" }), policy, "derived from the account"),
-	Entry("of that type with an owner, so that Kubernetes deletes it", copied("2", func(s *corev1.Secret) {
+	Entry("of its own type with a name that another program may wait for", copied("2", func(s *corev1.Secret) { s.Name = "database-too" }), policy, "derived from the account"),
+	Entry("of its own type with an owner, so that Kubernetes deletes it", copied("2", func(s *corev1.Secret) {
 		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "a", UID: "1"}}
 	}), policy, "derived from the account"),
-	Entry("of that type outside team namespaces", copied("2", func(s *corev1.Secret) { s.Namespace = foreign }), policy, "team namespaces"),
-	Entry("of that type in its own namespace", copied("2", func(s *corev1.Secret) { s.Namespace = "herald-system" }), policy, "herald-webhook-certificate"),
+	Entry("of its own type outside team namespaces", copied("2", func(s *corev1.Secret) { s.Namespace = foreign }), policy, "team namespaces"),
+	Entry("of its own type in its own namespace", copied("2", func(s *corev1.Secret) { s.Namespace = "herald-system" }), policy, "herald-webhook-certificate"),
 	Entry("in kube-system, where it admits nodes", certificate(func(s *corev1.Secret) {
 		s.Namespace, s.Name, s.Type, s.Data = "kube-system", "bootstrap-token-abcdef", "bootstrap.kubernetes.io/token", map[string][]byte{
 			"token-id": []byte("abcdef"), "token-secret": []byte("0123456789abcdef"),

@@ -104,18 +104,18 @@ var _ = DescribeTable("With any roles, both accounts are restricted by policies:
 var _ = DescribeTable("The size of a Secret is limited", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("the apiserver's, of an account, which no quota counts", func(ctx context.Context) error {
+	Entry("the apiserver's Secret of an account, which no quota counts", func(ctx context.Context) error {
 		return broken.Create(ctx, ofAccount(ofTeam, filled(60<<10)), client.DryRunAll)
 	}, nobody),
-	Entry("the apiserver's, larger", func(ctx context.Context) error {
+	Entry("a larger Secret of the apiserver", func(ctx context.Context) error {
 		return broken.Create(ctx, ofAccount(ofTeam, filled(65<<10)), client.DryRunAll)
 	}, policy, "64 KiB"),
-	Entry("the manager's, with uploads to a hundred accounts", func(ctx context.Context) error {
+	Entry("the manager's Secret with uploads to a hundred accounts", func(ctx context.Context) error {
 		s := ownedBy("Post", "herald-uploads-2")
 		filled(500 << 10)(s)
 		return powerful.Create(ctx, s, client.DryRunAll)
 	}, nobody),
-	Entry("the manager's, larger", func(ctx context.Context) error {
+	Entry("a larger Secret of the manager", func(ctx context.Context) error {
 		s := ownedBy("Post", "herald-uploads-2")
 		filled(513 << 10)(s)
 		return powerful.Create(ctx, s, client.DryRunAll)

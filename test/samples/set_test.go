@@ -76,7 +76,7 @@ func administrator(ctx context.Context) (file string) {
 	return file
 }
 
-// flux applies a folder with hack/flux, waits until all its objects are ready, and returns what was done with each.
+// flux applies a folder with hack/flux, waits until all its objects are ready, and returns the action for each.
 func flux(ctx context.Context, kubeconfig, folder string) []string {
 	GinkgoHelper()
 	program := exec.CommandContext(ctx, "go", "run", "-buildvcs=false", ".", kubeconfig, folder, "3m")
@@ -228,7 +228,7 @@ var _ = Describe("A published post recreated by a tool", func() {
 		expectCondition(ctx, first, v1alpha1.ConditionAdopted, v1alpha1.ReasonAlreadyPublished)
 		expectCondition(ctx, first, v1alpha1.ConditionPublished, v1alpha1.ReasonPosted)
 		now := stored(ctx, name)
-		Expect(now.UID).NotTo(Equal(first.UID), "it is another object")
+		Expect(now.UID).NotTo(Equal(first.UID), "the post is another object")
 		Expect(now.Status.Targets[0].ExternalURL).To(Equal(first.Status.Targets[0].ExternalURL))
 		Expect(published(ctx)).To(Equal(before))
 	},

@@ -99,7 +99,7 @@ var _ = DescribeTable("the content of a new Post", creates,
 	Entry("21 media on a card", with(asTree, cards(v1alpha1.TreeCard{MediaRefs: refs(21)}, v1alpha1.TreeCard{Caption: "two"})), "at most 20 media"),
 	Entry("21 media on a card of a draft", with(asTree, drafted(cards(v1alpha1.TreeCard{MediaRefs: refs(21)}))), ""),
 	Entry("a scheduled tree of one card", with(asTree, func(s *v1alpha1.PostSpec) { s.ScheduledAt = future; s.Tree.Cards = s.Tree.Cards[:1] }), "at least two cards"),
-	Entry("as many large cards and targets as there can be", with(asTree, largest), ""),
+	Entry("the largest cards and the most targets", with(asTree, largest), ""),
 	Entry("a tree without the block", with(asTree, func(s *v1alpha1.PostSpec) { s.Tree = nil }), "has the block tree"),
 	Entry("a tree with a target's caption", with(asTree, func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "c" }), "neither a caption nor options"),
 	Entry("a draft of a tree with a target's caption", with(asTree, drafted(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "c" })), "neither a caption nor options"),
@@ -201,7 +201,7 @@ var _ = DescribeTable("a tree status update", statusOf(asTree),
 )
 
 var _ = DescribeTable("the candidates of an undecided target", statusOf(asText),
-	Entry("as many posts as there may be", claimed, listing(v1alpha1.MostCandidates, func(*v1alpha1.Candidate) {}), ""),
+	Entry("the maximum number of candidates", claimed, listing(v1alpha1.MostCandidates, func(*v1alpha1.Candidate) {}), ""),
 	Entry("one candidate too many", claimed, listing(v1alpha1.MostCandidates+1, func(*v1alpha1.Candidate) {}), "must have at most 10 items"),
 	Entry("a longer id", claimed, listing(1, func(c *v1alpha1.Candidate) { c.ExternalID += "1" }), "externalID"),
 	Entry("no id", claimed, listing(1, func(c *v1alpha1.Candidate) { c.ExternalID = "" }), "externalID"),
@@ -271,9 +271,9 @@ func referring(name string) func(*v1alpha1.PostSpec) {
 }
 
 var _ = DescribeTable("The object references of a Post", creates,
-	Entry("a name", with(asText, referring("acme-x.example")), ""),
+	Entry("a valid name", with(asText, referring("acme-x.example")), ""),
 	Entry("a path into another namespace", with(asText, referring("../../team-b/connections/x")), "should match"),
-	Entry("an escaped one", with(asText, referring("x%2f..")), "should match"),
-	Entry("a line break, which would go on in logs", with(asText, referring("x\n")), "should match"),
+	Entry("an escaped path", with(asText, referring("x%2f..")), "should match"),
+	Entry("a line break, which would continue in logs", with(asText, referring("x\n")), "should match"),
 	Entry("NUL", with(asText, referring("x\x00")), "should match"),
 )

@@ -150,7 +150,7 @@ var _ = DescribeTable("a Media status update",
 		outcomeIs(k8s.Status().Update(ctx, m), message)
 	},
 	Entry("pending from the start", v1alpha1.MediaStatus{}, stored(v1alpha1.MediaPending, ""), ""),
-	Entry("verified on the spot", v1alpha1.MediaStatus{}, stored(v1alpha1.MediaUploaded, "e"), ""),
+	Entry("verified immediately", v1alpha1.MediaStatus{}, stored(v1alpha1.MediaUploaded, "e"), ""),
 	Entry("pending, uploaded", stored(v1alpha1.MediaPending, ""), stored(v1alpha1.MediaUploaded, "e"), ""),
 	Entry("pending, rejected", stored(v1alpha1.MediaPending, ""), stored(v1alpha1.MediaRejected, ""), ""),
 	Entry("pending, expired", stored(v1alpha1.MediaPending, ""), stored(v1alpha1.MediaExpired, ""), ""),
@@ -167,7 +167,7 @@ var _ = DescribeTable("a Media status update",
 	Entry("the etag is removed", stored(v1alpha1.MediaUploaded, "e"), stored(v1alpha1.MediaExpired, ""), "etag never changes"),
 	Entry("an unknown phase", v1alpha1.MediaStatus{}, stored("lost", ""), "status.phase"),
 	Entry("an upload URL", v1alpha1.MediaStatus{}, awaited(future), ""),
-	Entry("an address that never ends", v1alpha1.MediaStatus{}, awaited(nil), "come together"),
+	Entry("an upload URL without an expiry", v1alpha1.MediaStatus{}, awaited(nil), "come together"),
 	Entry("a URL that is withdrawn", awaited(future), stored(v1alpha1.MediaUploaded, "e"), ""),
 	Entry("no longer used", stored(v1alpha1.MediaUploaded, "e"), func() v1alpha1.MediaStatus {
 		s := stored(v1alpha1.MediaUploaded, "e")
@@ -179,9 +179,9 @@ var _ = DescribeTable("a Media status update",
 var _ = DescribeTable("immutable Team fields", others,
 	Entry("for 90 days", teamWithRetention(2160*time.Hour), nil, ""),
 	Entry("for a minute and a half", teamWithRetention(90*time.Second), nil, ""),
-	Entry("for no time", teamWithRetention(0), nil, ""),
+	Entry("for a zero duration", teamWithRetention(0), nil, ""),
 	Entry("for half a second", teamWithRetention(500*time.Millisecond), nil, "spec.retention.inCluster"),
-	Entry("for less than no time", teamWithRetention(-time.Hour), nil, "spec.retention.inCluster"),
+	Entry("for a negative duration", teamWithRetention(-time.Hour), nil, "spec.retention.inCluster"),
 	Entry("for longer than a duration can be", durable("9999999h"), nil, "spec.retention.inCluster"),
 	Entry("for a number without a unit", durable("90"), nil, "spec.retention.inCluster"),
 	Entry("for days", durable("90d"), nil, ""),
@@ -229,10 +229,10 @@ var _ = DescribeTable("a Connection status update",
 	Entry("an account without options from TikTok", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{}}, ""),
 	Entry("a privacy level twice", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{"SELF_ONLY", "SELF_ONLY"}}}, "Duplicate value"),
 	Entry("a privacy level without a name", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{PrivacyLevelOptions: []string{""}}}, "privacyLevelOptions[0]"),
-	Entry("a video of less than no time", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{MaxVideoPostDurationSeconds: -1}}, "maxVideoPostDurationSeconds"),
+	Entry("a negative duration", v1alpha1.ConnectionStatus{TikTok: &v1alpha1.TikTokAccount{MaxVideoPostDurationSeconds: -1}}, "maxVideoPostDurationSeconds"),
 	Entry("the limits of a Mastodon server", v1alpha1.ConnectionStatus{Mastodon: &v1alpha1.MastodonServer{MaxCharacters: 5000, CharactersPerURL: 23, MaxMedia: 4}}, ""),
 	Entry("a server without limits", v1alpha1.ConnectionStatus{Mastodon: &v1alpha1.MastodonServer{}}, ""),
-	Entry("a post of less than nothing", v1alpha1.ConnectionStatus{Mastodon: &v1alpha1.MastodonServer{MaxCharacters: -1}}, "maxCharacters"),
+	Entry("a negative length", v1alpha1.ConnectionStatus{Mastodon: &v1alpha1.MastodonServer{MaxCharacters: -1}}, "maxCharacters"),
 	Entry("a limit on calls", v1alpha1.ConnectionStatus{RateLimitedUntil: future}, ""),
 )
 
@@ -244,7 +244,7 @@ var _ = DescribeTable("a Team status update",
 		outcomeIs(k8s.Status().Update(ctx, t), message)
 	},
 	Entry("a zero usage", v1alpha1.TeamUsage{}, ""),
-	Entry("some is used", v1alpha1.TeamUsage{XPostsThisMonth: new(int32(30)), ConnectedAccounts: 10}, ""),
+	Entry("a positive usage", v1alpha1.TeamUsage{XPostsThisMonth: new(int32(30)), ConnectedAccounts: 10}, ""),
 	Entry("a negative usage", v1alpha1.TeamUsage{XPostsThisMonth: new(int32(-1))}, "xPostsThisMonth"),
 )
 
@@ -258,7 +258,7 @@ var _ = DescribeTable("the spec of a Usage", others,
 	Entry("any 24 hours of an account", newUsage("tiktok-drafts", "act.1", "24h"), nil, ""),
 	Entry("the thirteenth month", newUsage("x-posts", "", "2026-13"), nil, "spec.period"),
 	Entry("days, which Go does not parse", newUsage("x-posts", "", "1d"), nil, "spec.period"),
-	Entry("no time", newUsage("x-posts", "", "0h"), nil, "spec.period"),
+	Entry("no duration", newUsage("x-posts", "", "0h"), nil, "spec.period"),
 	Entry("a resource whose name is not a valid object name", newUsage("X posts", "", "24h"), nil, "spec.resource"),
 	Entry("a changed period", newUsage("x-posts", "", "2026-11"), func(o client.Object) { o.(*v1alpha1.Usage).Spec.Period = "2026-12" }, "cannot be changed"),
 )
@@ -272,11 +272,11 @@ var _ = DescribeTable("a Usage status update",
 		u.Status = v1alpha1.UsageStatus{Limit: 30, Used: 1, Entries: []v1alpha1.UsageEntry{entry}}
 		outcomeIs(k8s.Status().Update(ctx, u), message)
 	},
-	Entry("something is reserved", func(e *v1alpha1.UsageEntry) { e.Request = "r" }, ""),
-	Entry("something is delivered", func(e *v1alpha1.UsageEntry) { e.UID, e.Settled = "u", true }, ""),
+	Entry("a reservation", func(e *v1alpha1.UsageEntry) { e.Request = "r" }, ""),
+	Entry("a delivery", func(e *v1alpha1.UsageEntry) { e.UID, e.Settled = "u", true }, ""),
 	Entry("an entry with a count of zero", func(e *v1alpha1.UsageEntry) { e.Count = 0 }, "count"),
-	Entry("a target that no post has", func(e *v1alpha1.UsageEntry) { e.Target = 100 }, "target"),
-	Entry("an entry of no post", func(e *v1alpha1.UsageEntry) { e.Post = "" }, "post"),
+	Entry("an index above the maximum number of targets", func(e *v1alpha1.UsageEntry) { e.Target = 100 }, "target"),
+	Entry("an entry without a post", func(e *v1alpha1.UsageEntry) { e.Post = "" }, "post"),
 )
 
 // outcomeIs expects that a write is rejected with the message or, if that is empty, that it succeeds.
@@ -308,11 +308,11 @@ var _ = DescribeTable("the time of a condition",
 		Expect(err).NotTo(HaveOccurred())
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 	},
-	Entry("as Go writes it", "2026-12-01T09:00:00Z", true),
+	Entry("Go's format", "2026-12-01T09:00:00Z", true),
 	Entry("in lower case, which the format admits and Go rejects", "2026-12-01t09:00:00z", false),
 	Entry("with an invalid fraction", "2026-12-01T09:00:00x5Z", false),
 	Entry("a list", []any{}, false),
-	Entry("Go's zero time, which it writes as null", "0001-01-01T00:00:00Z", false),
+	Entry("Go's zero time, which is written as null", "0001-01-01T00:00:00Z", false),
 	Entry("the end of time, which becomes a year of five digits in UTC", "9999-12-31T23:59:59-01:00", false),
 )
 

@@ -107,11 +107,11 @@ func candidates() (all []v1alpha1.Candidate) {
 var _ = DescribeTable("the largest accepted post has space for its complete delivery record",
 	func(ctx SpecContext, post *v1alpha1.Post) {
 		most := min(posting.MaxPost, posting.Of(post).MaxStorableSize())
-		Expect(posting.Of(post).Size()).To(BeNumerically("~", most, 200), "it is filled")
+		Expect(posting.Of(post).Size()).To(BeNumerically("~", most, 200), "the post has the largest size")
 		Expect(k8s.Create(ctx, post, client.FieldOwner("herald-apiserver"))).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, post)).To(Succeed()) })
 
-		By("recording first that it is accepted, with a field manager of its own")
+		By("recording the acceptance first, with a field manager of its own")
 		now := metav1.Now()
 		for _, kind := range []string{
 			v1alpha1.ConditionAccepted, v1alpha1.ConditionReady, v1alpha1.ConditionPrepared,
@@ -229,7 +229,7 @@ var _ = Describe("A Post stored by an earlier version, above the current size li
 		})
 		for _, post := range posts {
 			post.Status.Phase = v1alpha1.PhaseDraft
-			Expect(k8s.Status().Update(ctx, post)).To(Succeed(), "what becomes of it is recorded")
+			Expect(k8s.Status().Update(ctx, post)).To(Succeed(), "the status records the outcome")
 		}
 		change := func(post *v1alpha1.Post, edit func()) error {
 			base := post.DeepCopy()
@@ -237,9 +237,9 @@ var _ = Describe("A Post stored by an earlier version, above the current size li
 			return k8s.Patch(ctx, post, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
 		}
 		draft, other, tree := posts[0], posts[1], posts[2]
-		Expect(change(draft, func() { draft.Spec.Draft = false })).To(Succeed(), "it is published")
-		Expect(change(other, func() { other.Spec.Cancelled = true })).To(Succeed(), "it is cancelled")
-		Expect(change(tree, func() { tree.Spec.Cancelled = true })).To(Succeed(), "as is a tree")
+		Expect(change(draft, func() { draft.Spec.Draft = false })).To(Succeed(), "the post is published")
+		Expect(change(other, func() { other.Spec.Cancelled = true })).To(Succeed(), "the post is cancelled")
+		Expect(change(tree, func() { tree.Spec.Cancelled = true })).To(Succeed(), "a tree")
 		Expect(change(tree, func() { tree.Labels = map[string]string{"a": "b"} })).To(Succeed())
 		grown := draft.DeepCopy()
 		refused(change(grown, func() { grown.Spec.Targets[0].Caption = "b" + grown.Spec.Targets[0].Caption[1:] }), "take more than 256 KiB")

@@ -97,7 +97,7 @@ func steps(cards int) []step {
 				}})
 			}
 		}
-		list = append(list, step{"could not look, " + string(policy), func(t *v1alpha1.TargetStatus, now time.Time) error {
+		list = append(list, step{"lookup impossible, " + string(policy), func(t *v1alpha1.TargetStatus, now time.Time) error {
 			return attempt.RecordLookupFailure(t, platforms.Errorf(platforms.ClassTransient, "busy"), timing, policy, now)
 		}})
 	}

@@ -54,19 +54,19 @@ var _ = Describe("The policy about posts that are not applied", Ordered, func() 
 		}).Should(Succeed())
 	})
 
-	DescribeTable("decides at the creation", func(ctx SpecContext, post *v1alpha1.Post, tracked bool) {
+	DescribeTable("decides at creation", func(ctx SpecContext, post *v1alpha1.Post, tracked bool) {
 		Expect(k8s.Create(ctx, post, client.FieldOwner("creator"))).To(Succeed())
 		Expect(post.ManagedFields != nil).To(Equal(tracked))
 		post.Status = v1alpha1.PostStatus{Phase: v1alpha1.PhaseScheduled, ObservedGeneration: 1}
 		Expect(k8s.Status().Update(ctx, post, client.FieldOwner("herald"))).To(Succeed())
 		Expect(post.ManagedFields != nil).To(Equal(tracked), "a status write does not start tracking")
 	},
-		Entry("one from the REST API or an agent is not tracked", fromAPI(v1alpha1.OriginAPI), false),
-		Entry("one from the web application is not tracked", fromAPI(v1alpha1.OriginWeb), false),
-		Entry("one without an origin is tracked, because tools compare their fields", validPost(), true),
+		Entry("a post from the REST API or an agent is not tracked", fromAPI(v1alpha1.OriginAPI), false),
+		Entry("a post from the web application is not tracked", fromAPI(v1alpha1.OriginWeb), false),
+		Entry("a post without an origin is tracked, because tools compare its fields", validPost(), true),
 	)
 
-	It("is needed, because Kubernetes also tracks an object whose creator asks it not to", func(ctx SpecContext) {
+	It("is needed, because Kubernetes also tracks objects whose creator opts out", func(ctx SpecContext) {
 		post := validPost()
 		post.ManagedFields = []metav1.ManagedFieldsEntry{{}} // stops the tracking when it is part of an update
 		Expect(k8s.Create(ctx, post, client.FieldOwner("creator"))).To(Succeed())

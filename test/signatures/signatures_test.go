@@ -46,13 +46,13 @@ func TestSignatures(t *testing.T) {
 		edit     func(*request)
 		want     string
 	}{
-		"a request as it is sent":                     {with: secret("a"), by: secret("a"), want: body},
-		"the receiver has not replaced its secret":    {with: secret("b") + "\n" + secret("a"), by: secret("a"), want: body},
-		"the receiver has replaced its secret":        {with: secret("b") + "\n" + secret("a"), by: secret("b"), want: body},
-		"another installation cannot send":            {with: secret("c"), by: secret("a"), want: refused},
-		"the body is signed":                          {with: secret("a"), by: secret("a"), edit: func(r *request) { r.Body = "{}" }, want: refused},
-		"the id distinguishes repeated requests":      {with: secret("a"), by: secret("a"), edit: func(r *request) { r.Headers["webhook-id"] = "msg_2" }, want: refused},
-		"so is the time: recordings cannot be resent": {with: secret("a"), by: secret("a"), edit: later, want: refused},
+		"a request as it is sent":                                        {with: secret("a"), by: secret("a"), want: body},
+		"the receiver has not replaced its secret":                       {with: secret("b") + "\n" + secret("a"), by: secret("a"), want: body},
+		"the receiver has replaced its secret":                           {with: secret("b") + "\n" + secret("a"), by: secret("b"), want: body},
+		"another installation cannot send":                               {with: secret("c"), by: secret("a"), want: refused},
+		"the body is signed":                                             {with: secret("a"), by: secret("a"), edit: func(r *request) { r.Body = "{}" }, want: refused},
+		"the id distinguishes repeated requests":                         {with: secret("a"), by: secret("a"), edit: func(r *request) { r.Headers["webhook-id"] = "msg_2" }, want: refused},
+		"the signature covers the time, so a recording cannot be resent": {with: secret("a"), by: secret("a"), edit: later, want: refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			secrets, err := receiver.ParseSecrets(tc.with)

@@ -111,7 +111,7 @@ func problems(path string, s apiextensionsv1.JSONSchemaProps) []string {
 	switch s.Type {
 	case "string":
 		say(s.MaxLength == nil && len(s.Enum) == 0 && !strings.HasSuffix(path, ".lastTransitionTime"),
-			"needs a greatest length: what is unbounded fills etcd and the budget of the rules")
+			"needs a maximum length: unbounded values fill etcd and the budget of the rules")
 	case "integer":
 		say(s.Format != "int32" && s.Format != "int64", "needs a format")
 		say(s.Minimum == nil, "needs a least value")
@@ -119,7 +119,7 @@ func problems(path string, s apiextensionsv1.JSONSchemaProps) []string {
 		say(s.MaxItems == nil, "needs a greatest number of items")
 		say(s.XListType == nil, "needs a listType: without it an apply replaces the list, whoever owns its items")
 	case "object":
-		say(len(s.Properties) == 0 || s.AdditionalProperties != nil, "a map is nothing that a schema can check: use a list with a key")
+		say(len(s.Properties) == 0 || s.AdditionalProperties != nil, "a schema cannot check a map: use a list with a key")
 	case "boolean":
 	default:
 		found = append(found, "has the type "+s.Type+"; numbers with a fraction are not the same everywhere")
