@@ -67,7 +67,7 @@ func publish(ctx context.Context, platform, picture, caption string) error {
 	var post struct {
 		ID     string `json:"id"`
 		Status string `json:"status"`
-		// Platforms are the accounts that it goes to, each with its own outcome.
+		// Platforms are the post's accounts, each with its own outcome.
 		Platforms []struct {
 			URL   *string `json:"external_url"`
 			Error *string `json:"error_message"`
@@ -96,7 +96,7 @@ func publish(ctx context.Context, platform, picture, caption string) error {
 	return nil
 }
 
-// upload sends the file to the address that Herald gives for it, and returns the id that a post names it by.
+// upload sends the file to the upload URL from Herald, and returns the file's id for a post.
 func upload(ctx context.Context, session *mcp.ClientSession, file string) (id string, err error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -129,7 +129,7 @@ func upload(ctx context.Context, session *mcp.ClientSession, file string) (id st
 	return media.ID, nil
 }
 
-// call calls a tool and reads the data of its answer. A rejected call returns an error with the message of Herald.
+// call calls a tool and decodes the data of its result. A rejected call returns an error with Herald's message.
 func call(ctx context.Context, session *mcp.ClientSession, tool string, arguments map[string]any, data any) error {
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	if err != nil {
