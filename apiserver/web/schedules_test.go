@@ -75,7 +75,7 @@ func TestNewSchedule(t *testing.T) {
 		"NoText":     {reason: "posts need a text", edits: url.Values{"text": {" "}}, wrong: "Write at least one text"},
 		"NoWeekday":  {reason: "the schedule would not create posts", edits: url.Values{"weekday": {}}, wrong: "Choose at least one day of the week"},
 		"NoTime":     {reason: "a browser without the control sends any text", edits: url.Values{"time": {"nine"}}, wrong: "Choose the time of day"},
-		"NoAccount":  {reason: "posts need an account", edits: url.Values{"target": {}}, wrong: "Where it goes: Name at least one connection to post to."},
+		"NoAccount":  {reason: "posts need an account", edits: url.Values{"target": {}}, wrong: "Where it goes: Name at least one account to post to."},
 		"BadCron":    {reason: "the error names the field", edits: url.Values{"repeat": {"cron"}, "cron": {"at nine"}}, wrong: "Repeat: Is not a cron expression of five fields"},
 		"TooOften":   {reason: "the error names the reason and the limit", edits: url.Values{"repeat": {"cron"}, "cron": {"* * * * *"}}, wrong: "at least 5m0s are required"},
 		"BadZone":    {reason: "the error names the field", edits: url.Values{"time_zone": {"Berlin"}}, wrong: "Time zone: Is not the IANA name"},
