@@ -46,7 +46,7 @@ func start(t *testing.T, answers ...http.HandlerFunc) (*Platform, *recorder.Serv
 }
 
 func created(key string) http.HandlerFunc {
-	return recorder.Respond(http.StatusOK, `{"uri":"at://`+did+`/app.bsky.feed.post/`+key+`","cid":"bafy1"}`, "RateLimit-Limit", "5000", "RateLimit-Remaining", "4998", "RateLimit-Reset", "1795610000")
+	return recorder.Respond(http.StatusOK, `{"uri":"at://`+did+`/app.bsky.feed.post/`+key+`","cid":"bafy1"}`, "RateLimit-Limit", "5000", "RateLimit-Remaining", "4998", "RateLimit-Reset", "1795610000", "RateLimit-Policy", "5000;w=3600")
 }
 
 func refuse(status int, name string) http.HandlerFunc {
@@ -207,6 +207,32 @@ func TestRateLimited(t *testing.T) {
 			p.config.Clock = clocktesting.NewFakeClock(time.Unix(1795608000, 0))
 			if got := p.Publish(t.Context(), hello); got.Outcome != platforms.Refused || got.Err.Class != platforms.ClassRateLimited || !got.Err.RetryAt.Equal(tc.want) {
 				t.Errorf("%s: %+v, want until %s (%s)", tc.reason, got.Err, tc.want, soon)
+			}
+		})
+	}
+}
+
+// TestRateLimits tests that only limits of posts are reported as such.
+func TestRateLimits(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, left, most, policy string
+		want                       []platforms.RateLimit
+	}{
+		"hour":      {"each post costs two points", "4998", "5000", "5000;w=3600", []platforms.RateLimit{{Name: platforms.PostsPerWindow, Limit: 2500, Remaining: 2499}}},
+		"day":       {"it may have the least left", "9", "35000", "35000;w=86400", []platforms.RateLimit{{Name: platforms.PostsPerWindow, Limit: 17500, Remaining: 4}}},
+		"calls":     {"other accounts use it as well", "2998", "3000", "3000;w=300", nil},
+		"no window": {"nothing shows what it limits", "2998", "3000", "", nil},
+		"no number": {"it says nothing", "many", "5000", "5000;w=3600", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			header := http.Header{}
+			header.Set("RateLimit-Remaining", tc.left)
+			header.Set("RateLimit-Limit", tc.most)
+			header.Set("RateLimit-Policy", tc.policy)
+			if got := rateLimits(header, recorder.Noon); !slices.Equal(got, tc.want) {
+				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 		})
 	}

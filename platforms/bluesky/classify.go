@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/herald-social/herald/internal/text"
@@ -136,12 +137,18 @@ func resetTime(h http.Header, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// rateLimits returns the limit in a response to putRecord. Several apply, and the server reports the one that is the
-// closest to its end ("Rate Limits": points for created records, per hour and per day).
+// writeWindow is the shorter window of the limits of an account's writes.
+const writeWindow = time.Hour
+
+// rateLimits returns the limit of posts in a response to putRecord, or nil. Several limits apply, and the server reports
+// the one with the least left ("Rate Limits": points for an account's writes, per hour and per day, and an address's
+// calls in five minutes). The limit of calls is not one of posts.
 func rateLimits(h http.Header, now time.Time) []platforms.RateLimit {
 	left, err := strconv.Atoi(h.Get("RateLimit-Remaining"))
 	most, err2 := strconv.Atoi(h.Get("RateLimit-Limit"))
-	if err != nil || err2 != nil || left < 0 || most <= 0 {
+	_, window, _ := strings.Cut(h.Get("RateLimit-Policy"), ";w=")
+	seconds, err3 := strconv.Atoi(window)
+	if err != nil || err2 != nil || err3 != nil || left < 0 || most <= 0 || seconds < int(writeWindow/time.Second) {
 		return nil
 	}
 	limit := platforms.RateLimit{Name: platforms.PostsPerWindow, Limit: most / pointsPerPost, Remaining: left / pointsPerPost, ResetsAt: resetTime(h, now)}

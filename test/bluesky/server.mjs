@@ -3,10 +3,11 @@
 
 // Starts the Bluesky server (PDS) with a directory of identities (PLC), both on loopback, and creates accounts:
 //
-//   node server.mjs [--port=PORT] FOLDER HANDLE...
+//   node server.mjs [--port=PORT] [--limits] FOLDER HANDLE...
 //
 // It prints one line of JSON, {url, accounts: [{did, handle, appPassword}]}, which is also in FOLDER/state.json, and runs until its
 // standard input ends; with a port, until it is terminated. A run in the folder of an earlier one has the same accounts and posts.
+// Only with --limits does the server limit calls and posts, as bsky.social does.
 
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -17,7 +18,7 @@ import { AtpAgent } from '@atproto/api'
 import { PDS, envToCfg, envToSecrets } from '@atproto/pds'
 import { Database, PlcServer } from '@did-plc/server'
 
-const { values: options, positionals } = parseArgs({ options: { port: { type: 'string' } }, allowPositionals: true })
+const { values: options, positionals } = parseArgs({ options: { port: { type: 'string' }, limits: { type: 'boolean' } }, allowPositionals: true })
 const [folder, ...handles] = positionals
 const blobs = join(folder, 'blobs')
 mkdirSync(blobs, { recursive: true })
@@ -66,6 +67,7 @@ const env = {
   didPlcUrl: directory,
   serviceHandleDomains: ['.test'],
   inviteRequired: false,
+  rateLimitsEnabled: options.limits,
   disableSsrfProtection: true,
   jwtSecret: state.jwtSecret,
   adminPassword: state.adminPassword,

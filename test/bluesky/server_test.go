@@ -50,7 +50,7 @@ func node(t *testing.T) string {
 	return path
 }
 
-// start starts a server with accounts. It ends with the test.
+// start starts a server with accounts. It ends with the test. The handles may have options of server.mjs among them.
 func start(t *testing.T, handles ...string) *server {
 	t.Helper()
 	command := exec.Command(node(t), append([]string{"server.mjs", t.TempDir()}, handles...)...)
