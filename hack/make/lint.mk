@@ -18,7 +18,7 @@ vet: ## Run go vet
 	go vet -tags crashpoints ./cmd/...
 
 # The nested modules that contain our code.
-code_modules := $(foreach module,$(patsubst %/go.mod,%,$(wildcard hack/*/go.mod)),$(if $(wildcard $(module)/*.go),$(module)))
+code_modules := $(foreach module,$(patsubst %/go.mod,%,$(wildcard hack/*/go.mod test/*/*/go.mod)),$(if $(wildcard $(module)/*.go),$(module)))
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run all linters over all modules, and check their configuration

@@ -19,8 +19,12 @@ import (
 )
 
 type input struct {
-	URL, Token, Text, Image, Video string
-	Read                           []mastodon.ID
+	URL   string        `json:"url"`
+	Token string        `json:"token"`
+	Text  string        `json:"text"`
+	Image string        `json:"image"`
+	Video string        `json:"video"`
+	Read  []mastodon.ID `json:"read"`
 }
 
 type file struct {
@@ -138,11 +142,11 @@ func write(ctx context.Context, c *mastodon.Client, in *input, out *result) erro
 }
 
 func upload(ctx context.Context, c *mastodon.Client, path, description, focus string) (*mastodon.Attachment, error) {
-	content, err := os.Open(path) //nolint:gosec // a file of the test
+	content, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer content.Close()
+	defer func() { _ = content.Close() }() // it was only read
 	made, err := c.UploadMediaFromMedia(ctx, &mastodon.Media{File: content, Description: description, Focus: focus})
 	if err != nil {
 		return nil, fmt.Errorf("upload %s: %w", path, err)
@@ -157,8 +161,7 @@ func upload(ctx context.Context, c *mastodon.Client, path, description, focus st
 const poll = 50 * time.Millisecond
 
 func statusOf(err error) int {
-	var failure *mastodon.APIError
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*mastodon.APIError](err); ok {
 		return failure.StatusCode
 	}
 	return 0
