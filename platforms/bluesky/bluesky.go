@@ -68,14 +68,14 @@ type Platform struct {
 	webURL   string
 	config   platforms.Config
 	pages    Pages
-	sessions sessions
+	sessions *sessions
 }
 
 // New returns the platform.
 func New(c Config, transport *transport.Client) *Platform {
 	c.SetDefaults(listingLag)
 	return &Platform{
-		config: c.Config, pages: c.Pages, webURL: client.Address(c.WebURL, DefaultWebURL),
+		config: c.Config, pages: c.Pages, sessions: newSessions(mostSessions), webURL: client.Address(c.WebURL, DefaultWebURL),
 		api: client.Client{Platform: "bluesky", Name: "Bluesky", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},
 	}
 }

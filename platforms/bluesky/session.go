@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/utils/lru"
+
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
@@ -24,12 +26,18 @@ type session struct {
 	Refresh jsondoc.Text `json:"refreshJwt"`
 }
 
-// sessions holds an account's session by the hash of its app password. It is kept in memory only: after a restart, each
-// account signs in again.
+// mostSessions limits the sessions in memory, of about 1 KiB each, to the number of accounts that one installation is
+// planned for (docs/capacity.md). A replaced app password leaves its session behind.
+const mostSessions = 20_000
+
+// sessions holds the most recently used sessions, by the hash of their app passwords. They are kept in memory only: after
+// a restart, each account signs in again.
 type sessions struct {
 	mu    sync.Mutex
-	known map[[sha256.Size]byte]*signIn
+	known *lru.Cache
 }
+
+func newSessions(most int) *sessions { return &sessions{known: lru.New(most)} }
 
 // signIn is the session of one app password. Its lock is held while the account signs in, since each sign-in counts
 // towards a limit of the account.
@@ -41,14 +49,15 @@ type signIn struct {
 func (s *sessions) of(token platforms.Token) *signIn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known == nil {
-		s.known = map[[sha256.Size]byte]*signIn{}
-	}
 	key := sha256.Sum256([]byte(token.Access))
-	if s.known[key] == nil {
-		s.known[key] = &signIn{}
+	if known, ok := s.known.Get(key); ok {
+		if held, ok := known.(*signIn); ok {
+			return held
+		}
 	}
-	return s.known[key]
+	held := &signIn{}
+	s.known.Add(key, held)
+	return held
 }
 
 // session returns the account's session. It replaces the one whose access token is expired, which is empty at first.
