@@ -276,7 +276,7 @@ func (s *Service) detail(post *v1alpha1.Post, find func(string) *v1alpha1.Connec
 	}
 	out.Media, out.Cards = contentOf(post)
 	for i := range post.Spec.Targets {
-		platform := cmp.Or(platformOf(post, i, find), presumed(&post.Spec.Targets[i]))
+		platform := cmp.Or(platformOf(post, i, find), posting.PresumedPlatform(&post.Spec.Targets[i]))
 		out.Platforms = append(out.Platforms, s.targetDetail(post, i, platform, find))
 		if target := view.Target(i); target != nil && target.PostedAt != nil {
 			out.PostedAt[i] = target.PostedAt.Time
@@ -342,26 +342,6 @@ func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) s
 	default:
 		return unknown + look + "read the condition " + v1alpha1.ConditionOutcomeUnknown + " of the Post in Kubernetes and answer as it describes."
 	}
-}
-
-// presumed returns the platform to show for a target whose connection has never existed: the HTTP API has no value for
-// an unknown platform. It is the platform of the target's options, or the one in the connection's name, or X, which
-// supports every category.
-func presumed(target *v1alpha1.PostTarget) v1alpha1.Platform {
-	switch {
-	case target.YouTube != nil:
-		return v1alpha1.PlatformYouTube
-	case target.TikTok != nil:
-		return v1alpha1.PlatformTikTok
-	}
-	for word := range strings.FieldsFuncSeq(target.ConnectionRef.Name, func(r rune) bool { return r == '-' || r == '.' }) {
-		switch platform := v1alpha1.Platform(word); platform {
-		case v1alpha1.PlatformYouTube, v1alpha1.PlatformTikTok, v1alpha1.PlatformInstagram, v1alpha1.PlatformThreads, v1alpha1.PlatformX,
-			v1alpha1.PlatformFacebook, v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon:
-			return platform
-		}
-	}
-	return v1alpha1.PlatformX
 }
 
 // platformOf returns the recorded platform of target i, the platform of its connection, or "" if the connection has

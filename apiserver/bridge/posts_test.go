@@ -179,11 +179,10 @@ func TestNoConnection(t *testing.T) {
 		target v1alpha1.PostTarget
 		want   v1alpha1.Platform
 	}{
-		"options of YouTube":         {"other platforms do not have these options", v1alpha1.PostTarget{YouTube: &v1alpha1.YouTubeOptions{Title: "a film"}}, v1alpha1.PlatformYouTube},
-		"options of TikTok":          {"the options determine the platform, whatever the name", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme-x"}, TikTok: &v1alpha1.TikTokOptions{}}, v1alpha1.PlatformTikTok},
-		"a name with a platform":     {"such names are common", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme-threads.main"}}, v1alpha1.PlatformThreads},
-		"a name with a similar word": {"the platform must be a whole word", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "instagrammers"}}, v1alpha1.PlatformX},
-		"any other name":             {"X accepts every category", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme"}}, v1alpha1.PlatformX},
+		"options":        {"they determine the platform", v1alpha1.PostTarget{TikTok: &v1alpha1.TikTokOptions{}}, v1alpha1.PlatformTikTok},
+		"a name":         {"it often contains the platform", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme-threads.main"}}, v1alpha1.PlatformThreads},
+		"any other name": {"X accepts every category", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "acme"}}, v1alpha1.PlatformX},
+		"a later one":    {"version 1 of the API does not have the platform", v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "bluesky-x"}}, v1alpha1.PlatformBluesky},
 	} {
 		const why = `connection "acme" does not exist`
 		post := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{tc.target}}}
@@ -204,8 +203,17 @@ func TestNoConnection(t *testing.T) {
 		if got, err := s.GetPost(t.Context(), caller, "p"); err != nil || len(got.Platforms) != 1 || got.Platforms[0].ErrorMessage != "" || got.Platforms[0].Status != v1alpha1.PhaseProcessing {
 			t.Errorf("%s: while it waits, it reads %+v, error %v", name, got.Platforms, err)
 		}
-		if listed := s.Summarise(post).Platforms; len(listed) != 0 {
-			t.Errorf("%s: the list shows the platforms %v", name, listed)
+		listed := s.Summarise(post)
+		if later := !tc.want.InVersion1(); len(listed.Platforms) != 0 != later || later && listed.Platforms[0].Platform != tc.want {
+			t.Errorf("%s: the list shows the platforms %v", name, listed.Platforms)
+		}
+		s.Index.Upsert(caller.Namespace, listed, 1)
+		version1 := caller
+		version1.Version1 = true
+		of, err := s.GetPost(t.Context(), version1, "p")
+		page, listing := s.ListPosts(t.Context(), version1, postindex.Query{Limit: 10})
+		if exists := tc.want.InVersion1(); (err == nil) != exists || exists && len(of.Platforms) != 1 || listing != nil || (page.Total == 1) != exists || (len(page.Posts) == 1) != exists {
+			t.Errorf("%s: version 1 has %+v, error %v, and lists %+v, error %v", name, of.Platforms, err, page, listing)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 		if name := post.Spec.Targets[i].ConnectionRef.Name; !slices.Contains(summary.Accounts, name) {
 			summary.Accounts = append(summary.Accounts, name)
 		}
-		if platform := platform(i); platform != "" {
+		if platform := listedPlatform(post, i, find); platform != "" {
 			summary.Platforms = append(summary.Platforms, postindex.PlatformStatus{
 				Platform: platform, Status: view.TargetPhase(i), Mark: view.Mark(i),
 			})

@@ -9,6 +9,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/postindex"
 	"github.com/herald-social/herald/internal/archive/lists"
+	"github.com/herald-social/herald/posting"
 )
 
 // inVersion1 returns the targets that version 1 of the API has. The index shares the slice, so it is not modified.
@@ -28,10 +29,20 @@ func (s *Service) shown(caller Caller, post *v1alpha1.Post) (*v1alpha1.Post, err
 	find := s.inMemory(caller.Namespace)
 	targets := make([]postindex.PlatformStatus, len(post.Spec.Targets))
 	for i := range targets {
-		targets[i].Platform = platformOf(post, i, find)
+		targets[i].Platform = listedPlatform(post, i, find)
 	}
 	if lists.IsBeyondVersion1(targets) {
 		return nil, noSuchPost(post.Name)
 	}
 	return post, nil
+}
+
+// listedPlatform is platformOf for lists of posts. A target whose connection has never existed is listed without a
+// platform, unless version 1 of the API does not have the one that GetPost presumes.
+func listedPlatform(post *v1alpha1.Post, i int, find func(string) *v1alpha1.Connection) v1alpha1.Platform {
+	platform := platformOf(post, i, find)
+	if presumed := posting.PresumedPlatform(&post.Spec.Targets[i]); platform == "" && !presumed.InVersion1() {
+		return presumed
+	}
+	return platform
 }

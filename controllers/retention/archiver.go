@@ -149,8 +149,8 @@ func (s *Archiver) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha
 	return entry, nil
 }
 
-// platforms returns the platforms of a post's targets: from the status, or else from the connections. A platform is
-// empty if its connection never existed.
+// platforms returns the platforms of a post's targets: from the status, or else from the connections. If a connection
+// never existed, the platform is empty, unless version 1 of the API does not have the presumed one.
 func (s *Archiver) platforms(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.Platform, error) {
 	found := make([]v1alpha1.Platform, len(post.Spec.Targets))
 	for i := range post.Spec.Targets {
@@ -164,7 +164,11 @@ func (s *Archiver) platforms(ctx context.Context, post *v1alpha1.Post) ([]v1alph
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("cannot read connection %s/%s: %w", post.Namespace, name, err)
 		}
-		found[i] = conn.Spec.Platform
+		if found[i] = conn.Spec.Platform; err != nil {
+			if presumed := posting.PresumedPlatform(&post.Spec.Targets[i]); !presumed.InVersion1() {
+				found[i] = presumed // as in the lists of posts in the cluster
+			}
+		}
 	}
 	return found, nil
 }

@@ -145,6 +145,19 @@ var _ = Describe("A finished post", func() {
 		Expect(d.recorded(ctx, "withdrawn")).To(BeEmpty(), "cancelled posts expire like others")
 	})
 
+	It("is listed as a post that version 1 of the API lacks if a connection that never existed presumes its platform", func(ctx SpecContext) {
+		d := newDesk(ctx)
+		for name, connection := range map[string]string{"later": "acme-bluesky", "unknown": "acme"} {
+			d.post(ctx, name, 5*day, func(p *v1alpha1.Post) {
+				p.Spec.Targets[0].ConnectionRef.Name, p.Status.Phase = connection, v1alpha1.PhaseFailed
+				p.Status.Targets = []v1alpha1.TargetStatus{{Phase: v1alpha1.PhaseFailed, State: v1alpha1.TargetFailed, Reason: v1alpha1.ReasonMissedSchedule}}
+			})
+		}
+		Expect(d.sweep(ctx)).To(Succeed())
+		Expect(d.listed(ctx)).To(ConsistOf("later", "unknown"))
+		Expect(d.listedIn(ctx, lists.Filter{Platform: lists.BeyondVersion1})).To(ConsistOf("later"))
+	})
+
 	It("gets a finish time if an older version did not record one, and leaves accordingly", func(ctx SpecContext) {
 		d := newDesk(ctx)
 		// The desk's clock is ahead of the API server's, which sets the creation time of the post.

@@ -228,9 +228,15 @@ func (d *desk) stored(ctx context.Context) []string {
 // listed returns the posts in the archive's lists.
 func (d *desk) listed(ctx context.Context) []string {
 	GinkgoHelper()
+	return d.listedIn(ctx, lists.Filter{})
+}
+
+// listedIn returns the posts in the archive's list of a filter.
+func (d *desk) listedIn(ctx context.Context, filter lists.Filter) []string {
+	GinkgoHelper()
 	view := suite.Must(lists.NewReader(bucket, 1<<20).Open(ctx, lists.Team(d.of()), nil))
 	names := []string{}
-	for _, row := range view.Head(lists.Filter{}) {
+	for _, row := range view.Head(filter) {
 		names = append(names, row.Name)
 	}
 	return names
