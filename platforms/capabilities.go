@@ -24,6 +24,9 @@ type Capabilities struct {
 	MaxCaption    int
 	CaptionUnit   string
 	CaptionLength func(text string) int
+	// OptionsLength returns how much of MaxCaption a target's options take, as CaptionLength counts. It is nil on a
+	// platform without such options.
+	OptionsLength func(target *v1alpha1.PostTarget) int
 	// CaptionProblem returns any other problem with a caption, phrased to follow "the caption …", or "" if there is
 	// none.
 	CaptionProblem func(text string) string
@@ -141,6 +144,18 @@ func (c Capabilities) Of(account *v1alpha1.ConnectionStatus) Capabilities {
 		return c
 	}
 	return c.ForAccount(account)
+}
+
+// For returns the rules for a target's captions: options that count towards their length are included in it.
+func (c Capabilities) For(target *v1alpha1.PostTarget) Capabilities {
+	if c.OptionsLength == nil {
+		return c
+	}
+	if options, count := c.OptionsLength(target), c.CaptionLength; options > 0 {
+		c.CaptionLength = func(text string) int { return options + count(text) }
+		c.CaptionUnit += " with the target's options"
+	}
+	return c
 }
 
 // CanDeliver reports whether the Publisher can deliver the category today.

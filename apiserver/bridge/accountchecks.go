@@ -40,6 +40,7 @@ func (s *Service) CheckAccounts(ctx context.Context, caller Caller, spec *v1alph
 			checks[i].Problems = append(checks[i].Problems, problemOf(err))
 		}
 		of, _ := s.Capabilities(accounts[i].Spec.Platform)
+		of = of.Of(&accounts[i].Status)
 		checks[i].TooLong = tooLong(spec, caption, &of)
 	}
 	return checks

@@ -45,13 +45,16 @@ type TargetCheck struct {
 
 // CardCheck is the check of one card of a tree.
 type CardCheck struct {
-	// Captions are the lengths of the card's text on each of the post's platforms, in the order of the targets.
+	// Captions are the lengths of the card's text on each of the post's platforms, in the order of the targets. Where
+	// accounts have their own limits, they are those of each account.
 	Captions []PlatformLength
 }
 
 // PlatformLength is the length of a caption on a platform.
 type PlatformLength struct {
 	Platform v1alpha1.Platform
+	// Connection is empty where all accounts of the platform have the same rules.
+	Connection string
 	Length
 }
 
@@ -116,22 +119,28 @@ func (s *Service) problemsOf(post *v1alpha1.Post, env rules.Env) []Problem {
 
 func (s *Service) measure(check *Check, spec *v1alpha1.PostSpec, find func(string) *v1alpha1.Connection) {
 	besideFiles := spec.Image != nil || spec.Video != nil
-	type platform struct {
-		name   v1alpha1.Platform
+	type counting struct {
+		PlatformLength
+
 		limits platforms.Capabilities
 	}
-	var counted []platform
+	var counted []counting
 	for i := range spec.Targets {
 		target := &spec.Targets[i]
 		var t TargetCheck
 		if connection := find(target.ConnectionRef.Name); connection != nil {
 			limits, _ := s.Capabilities(connection.Spec.Platform)
-			limits = limits.Of(&connection.Status)
+			of := counting{PlatformLength: PlatformLength{Platform: connection.Spec.Platform}}
+			if limits.ForAccount != nil {
+				of.Connection = connection.Name
+			}
+			limits = limits.Of(&connection.Status).For(target)
+			of.limits = limits
 			t.Platform = connection.Spec.Platform
 			t.Caption = captionLength(posting.TextToSend(target.Caption, besideFiles), &limits)
 			t.Title = titleLength(target.YouTube, &limits)
-			if !slices.ContainsFunc(counted, func(p platform) bool { return p.name == t.Platform }) {
-				counted = append(counted, platform{t.Platform, limits})
+			if !slices.ContainsFunc(counted, func(c counting) bool { return c.PlatformLength == of.PlatformLength }) {
+				counted = append(counted, of)
 			}
 		}
 		check.Targets = append(check.Targets, t)
@@ -143,8 +152,9 @@ func (s *Service) measure(check *Check, spec *v1alpha1.PostSpec, find func(strin
 		card := &spec.Tree.Cards[i]
 		text := posting.TextToSend(card.Caption, len(card.MediaRefs) > 0)
 		var c CardCheck
-		for _, p := range counted {
-			c.Captions = append(c.Captions, PlatformLength{p.name, captionLength(text, &p.limits)})
+		for _, of := range counted {
+			of.Length = captionLength(text, &of.limits)
+			c.Captions = append(c.Captions, of.PlatformLength)
 		}
 		check.Cards = append(check.Cards, c)
 	}

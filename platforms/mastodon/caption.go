@@ -10,6 +10,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/textlinks"
 )
@@ -53,6 +54,15 @@ func length(text string, perURL int) int {
 		last = at.End
 	}
 	return n + uniseg.GraphemeClusterCount(text[last:])
+}
+
+// optionsLength counts a content warning, which a server adds to the text before it counts
+// (app/validators/status_length_validator.rb). It has no addresses and no mentions.
+func optionsLength(target *v1alpha1.PostTarget) int {
+	if target.Mastodon == nil {
+		return 0
+	}
+	return uniseg.GraphemeClusterCount(strings.TrimSpace(target.Mastodon.ContentWarning))
 }
 
 var (

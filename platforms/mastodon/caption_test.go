@@ -6,6 +6,8 @@ package mastodon
 import (
 	"strings"
 	"testing"
+
+	"github.com/herald-social/herald/api/v1alpha1"
 )
 
 func TestLength(t *testing.T) {
@@ -33,6 +35,27 @@ func TestLength(t *testing.T) {
 	} {
 		if got := length(tc.text, 23); got != tc.want {
 			t.Errorf("%s: %s: %q has %d characters, want %d", name, tc.reason, tc.text, got, tc.want)
+		}
+	}
+}
+
+// TestOptionsLength checks that a content warning counts towards the length of the text, as plain characters.
+func TestOptionsLength(t *testing.T) {
+	t.Parallel()
+	rules := New(Config{}, nil).Capabilities()
+	for name, tc := range map[string]struct {
+		reason  string
+		options *v1alpha1.MastodonOptions
+		want    int
+	}{
+		"no options": {"there is nothing to count", nil, 5},
+		"others":     {"they are not text", &v1alpha1.MastodonOptions{Sensitive: true, Visibility: v1alpha1.MastodonDirect}, 5},
+		"a warning":  {"the server adds it to the text", &v1alpha1.MastodonOptions{ContentWarning: "endings 👨‍👩‍👧"}, 14},
+		"an address": {"the server counts addresses in the text only", &v1alpha1.MastodonOptions{ContentWarning: "https://a.de"}, 17},
+		"blanks":     {"the server removes them", &v1alpha1.MastodonOptions{ContentWarning: " a "}, 6},
+	} {
+		if got := rules.For(&v1alpha1.PostTarget{Mastodon: tc.options}).CaptionLength("hello"); got != tc.want {
+			t.Errorf("%s: %s: %d characters, want %d", name, tc.reason, got, tc.want)
 		}
 	}
 }

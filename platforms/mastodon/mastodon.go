@@ -68,6 +68,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 			Types:    []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG, v1alpha1.MimeWebP},
 			MaxBytes: defaults.imageBytes, MaxWidth: longSide, MaxHeight: shortSide, EitherWay: true,
 		},
+		OptionsLength:        optionsLength,
 		Videos:               platforms.VideoLimits{MaxSide: videoSide, MaxFrameRate: maxFrameRate},
 		CaptionUnit:          "characters (an address counts as 23)",
 		Display:              platforms.Display{Links: shownLinks},

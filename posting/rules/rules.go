@@ -108,8 +108,8 @@ func (v *validation) addDestination(conn *v1alpha1.Connection, limits platforms.
 
 // strictest returns limits with the lower of the values that differ between accounts of one platform.
 func strictest(limits, other platforms.Capabilities) platforms.Capabilities {
-	if other.MaxCaption < limits.MaxCaption {
-		limits.MaxCaption, limits.CaptionLength = other.MaxCaption, other.CaptionLength
+	if captionRoom(other) < captionRoom(limits) {
+		limits.MaxCaption, limits.CaptionLength, limits.CaptionUnit = other.MaxCaption, other.CaptionLength, other.CaptionUnit
 	}
 	limits.MaxImages = least(limits.MaxImages, other.MaxImages)
 	limits.MaxVideoBytes = least(limits.MaxVideoBytes, other.MaxVideoBytes)
@@ -117,6 +117,15 @@ func strictest(limits, other platforms.Capabilities) platforms.Capabilities {
 	card.MaxItems, card.MaxVideos = least(card.MaxItems, beside.MaxItems), least(card.MaxVideos, beside.MaxVideos)
 	card.MaxImageBytes, card.MaxVideoBytes = least(card.MaxImageBytes, beside.MaxImageBytes), least(card.MaxVideoBytes, beside.MaxVideoBytes)
 	return limits
+}
+
+// captionRoom returns the maximum length of a caption beside the target's options. Only accounts of one platform are
+// compared, so none has a limit if one has none.
+func captionRoom(limits platforms.Capabilities) int {
+	if limits.MaxCaption == 0 {
+		return 0
+	}
+	return limits.MaxCaption - limits.CaptionLength("")
 }
 
 // least returns the lower of two limits. Zero means no limit.

@@ -88,6 +88,62 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestOptionsCount tests that the options of a target count towards its text, and towards each card of a tree.
+func TestOptionsCount(t *testing.T) {
+	env := env()
+	env.Connection = func(string) *v1alpha1.Connection {
+		return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformMastodon}}
+	}
+	env.Capabilities = func(v1alpha1.Platform) (platforms.Capabilities, bool) {
+		return platforms.Capabilities{
+			Categories: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree}, MaxCaption: 10, CaptionUnit: "characters", CaptionLength: utf8.RuneCountInString,
+			OptionsLength: func(target *v1alpha1.PostTarget) int {
+				if target.Mastodon == nil {
+					return 0
+				}
+				return utf8.RuneCountInString(target.Mastodon.ContentWarning)
+			},
+		}, true
+	}
+	const card = "spec.tree.cards[0].caption: 11 characters with the target's options are too many for mastodon"
+	for name, tc := range map[string]struct {
+		reason   string
+		warnings []string
+		text     string
+		tree     bool
+		want     string
+	}{
+		"within":          {"together they are ten", []string{"01234"}, "01234", false, ""},
+		"beyond":          {"together they are eleven", []string{"012345"}, "01234", false, "spec.targets[0].caption: 11 characters with the target's options are too many for mastodon"},
+		"alone":           {"a draft may have no text yet", []string{"01234567890"}, "", false, "spec.targets[0].caption: 11 characters"},
+		"none":            {"the text may take all", []string{""}, "0123456789", false, ""},
+		"NUL":             {"some programs truncate it", []string{"\x00"}, "a", false, "spec.targets[0].mastodon.contentWarning: must not contain"},
+		"a tree":          {"each card has the warning", []string{"01234"}, "01234", true, ""},
+		"beyond on cards": {"each card has the warning", []string{"012345"}, "01234", true, card},
+		"the longest":     {"every account receives each card", []string{"", "012345", "0"}, "01234", true, card},
+	} {
+		spec := v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Draft: tc.text == ""}
+		for i, warning := range tc.warnings {
+			target := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: fmt.Sprint("c-", i)}, Caption: tc.text}
+			if warning != "" {
+				target.Mastodon = &v1alpha1.MastodonOptions{ContentWarning: warning}
+			}
+			spec.Targets = append(spec.Targets, target)
+		}
+		if tc.tree {
+			spec.Category, spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: tc.text}, {Caption: "a"}}}
+			for i := range spec.Targets {
+				spec.Targets[i].Caption = ""
+			}
+		}
+		switch errs := Validate(&v1alpha1.Post{Spec: spec}, env); {
+		case tc.want == "" && len(errs) == 0:
+		case tc.want == "" || len(errs) != 1 || !strings.HasPrefix(strings.Replace(errs[0].Error(), ": Invalid value", "", 1), tc.want):
+			t.Errorf("%s: %s: %v", name, tc.reason, errs)
+		}
+	}
+}
+
 // TestLimitsOfAnAccount tests that an account's own limits replace its platform's, and that several accounts of a platform
 // have the strictest of theirs.
 func TestLimitsOfAnAccount(t *testing.T) {

@@ -25,6 +25,9 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 	if target.YouTube != nil {
 		errs = append(errs, validateText(target.YouTube.Title, path.Child("youtube", "title"))...)
 	}
+	if target.Mastodon != nil {
+		errs = append(errs, validateText(target.Mastodon.ContentWarning, path.Child("mastodon", "contentWarning"))...)
+	}
 	ref := path.Child("connectionRef", "name")
 	if category == v1alpha1.CategoryTree && v.namedBefore(i) {
 		errs = append(errs, field.Duplicate(ref, target.ConnectionRef.Name))
@@ -38,7 +41,7 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 		return append(errs, field.Invalid(ref, target.ConnectionRef.Name,
 			fmt.Sprintf("this installation cannot publish to %s", conn.Spec.Platform)))
 	}
-	limits = limits.Of(&conn.Status)
+	limits = limits.Of(&conn.Status).For(target)
 	if !limits.Allows(category) {
 		// The contract's rule 1 rejects drafts only if they are trees.
 		if !v.post.Spec.Draft || category == v1alpha1.CategoryTree {
@@ -118,9 +121,6 @@ func validateTitle(options *v1alpha1.YouTubeOptions, draft bool, platform v1alph
 }
 
 func validateCaption(caption string, platform v1alpha1.Platform, limits platforms.Capabilities, path *field.Path) field.ErrorList {
-	if caption == "" {
-		return nil
-	}
 	var errs field.ErrorList
 	if limits.MaxCaption > 0 {
 		if n := limits.CaptionLength(caption); n > limits.MaxCaption {
@@ -128,7 +128,7 @@ func validateCaption(caption string, platform v1alpha1.Platform, limits platform
 				fmt.Sprintf("%d %s are too many for %s, which accepts at most %d; shorten it", n, limits.CaptionUnit, platform, limits.MaxCaption)))
 		}
 	}
-	if limits.CaptionProblem != nil {
+	if caption != "" && limits.CaptionProblem != nil {
 		if problem := limits.CaptionProblem(caption); problem != "" {
 			errs = append(errs, field.Invalid(path, field.OmitValueType{}, problem))
 		}
