@@ -16,46 +16,60 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// altTexts contains the alt texts of the post form by field name. A field name represents one file in one list
-// of files. It has several values if the list contains the file several times, in the order of the list.
-type altTexts map[string][]string
+// fileFields contains the fields that the post form has for each file, by field name: its alt text and its focal point.
+// A field name represents one file in one list of files. It has several values if the list contains the file several
+// times, in the order of the list.
+type fileFields map[string][]string
 
-// altName returns the name of the fields for a file's alt texts. list is the name of the field that lists the file.
-func altName(list, id string) string { return "alt-" + list + "-" + id }
+// kindAlt is the kind of the field for an alt text.
+const kindAlt = "alt"
 
-// read reads the alt texts of a list of files from the form.
-func (a altTexts) read(form url.Values, list string, ids []string) {
+// fieldName returns the name of a file's fields of one kind. list is the name of the field that lists the file.
+func fieldName(kind, list, id string) string { return kind + "-" + list + "-" + id }
+
+// read reads the fields of a list of files from the form.
+func (a fileFields) read(form url.Values, list string, ids []string) {
 	for _, id := range ids {
-		name := altName(list, id)
-		if _, known := a[name]; known {
-			continue
-		}
-		for _, typed := range form[name] {
-			a[name] = append(a[name], text(typed))
+		for _, kind := range []string{kindAlt, kindFocusX, kindFocusY} {
+			name := fieldName(kind, list, id)
+			if _, known := a[name]; known {
+				continue
+			}
+			for _, typed := range form[name] {
+				a[name] = append(a[name], text(typed))
+			}
 		}
 	}
 }
 
-// references returns a list's files with their alt texts.
-func (a altTexts) references(list string, ids []string) []v1alpha1.MediaReference {
+// nth returns the value of the nth field of a name, or "" if there are fewer.
+func (a fileFields) nth(name string, n int) string {
+	if n < len(a[name]) {
+		return a[name][n]
+	}
+	return ""
+}
+
+// references returns a list's files with their alt texts and focal points.
+func (a fileFields) references(list string, ids []string) []v1alpha1.MediaReference {
 	out, used := make([]v1alpha1.MediaReference, 0, len(ids)), map[string]int{}
 	for _, id := range ids {
-		ref := v1alpha1.MediaReference{Name: id}
-		if texts := a[altName(list, id)]; used[id] < len(texts) {
-			ref.AltText = texts[used[id]]
-		}
+		of := func(kind string) string { return a.nth(fieldName(kind, list, id), used[id]) }
+		out = append(out, v1alpha1.MediaReference{Name: id, AltText: of(kindAlt), FocalPoint: focalPoint(of(kindFocusX), of(kindFocusY))})
 		used[id]++
-		out = append(out, ref)
 	}
 	return out
 }
 
-func altTextsOf(spec *v1alpha1.PostSpec) altTexts {
-	a := altTexts{}
+func fieldsOfFiles(spec *v1alpha1.PostSpec) fileFields {
+	a := fileFields{}
 	add := func(list string, refs ...v1alpha1.MediaReference) {
 		for _, ref := range refs {
-			name := altName(list, ref.Name)
-			a[name] = append(a[name], ref.AltText)
+			x, y := coordinates(ref.FocalPoint)
+			for kind, value := range map[string]string{kindAlt: ref.AltText, kindFocusX: x, kindFocusY: y} {
+				name := fieldName(kind, list, ref.Name)
+				a[name] = append(a[name], value)
+			}
 		}
 	}
 	switch {
@@ -76,7 +90,7 @@ func altTextsOf(spec *v1alpha1.PostSpec) altTexts {
 func altField(name, altText, file, ofFile string) g.Node {
 	return h.Label(h.Class("alt"), g.Text("Alt text"),
 		g.If(ofFile == "", h.Span(h.Class("soft"), g.Text("Not described yet. People who cannot see it depend on this."))),
-		h.Textarea(g.If(name != "", h.Name(name)), h.Aria("label", strings.TrimSpace("Alt text of "+file)), h.Dir("auto"), h.Rows("2"),
+		h.Textarea(g.If(name != "", h.Name(name)), h.Data("of", kindAlt), h.Aria("label", strings.TrimSpace("Alt text of "+file)), h.Dir("auto"), h.Rows("2"),
 			h.MaxLength(strconv.Itoa(v1alpha1.MaxAltText)), h.Placeholder(cmp.Or(ofFile, "Describe what it shows")), typed(altText)))
 }
 

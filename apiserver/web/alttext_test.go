@@ -84,7 +84,7 @@ func TestDuplicateKeepsAltTexts(t *testing.T) {
 	t.Parallel()
 	w := withPictures()
 	form := sent(withID(t, w.get(t, editor, "/teams/"+acme+"/posts/new?from=p-1"), "compose"))
-	if got := readWriting(form).alts.references("image", form["image"]); len(got) != 4 || got[1].AltText != "Our launch" || got[3].AltText != "The same again" {
+	if got := readWriting(form).perFile.references("image", form["image"]); len(got) != 4 || got[1].AltText != "Our launch" || got[3].AltText != "The same again" {
 		t.Errorf("the copy has %+v", got)
 	}
 }

@@ -129,6 +129,7 @@ func (s *Site) targetFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 		g.If(a.Spec.Platform == v1alpha1.PlatformYouTube, h.P(h.Class("only-video field"),
 			h.Label(h.For(title), g.Text("Title on YouTube")), h.Input(h.ID(title), h.Name(title), h.Dir("auto"), h.Value(t.title), h.MaxLength("200"), h.AutoComplete("off")))),
 		g.If(a.Spec.Platform == v1alpha1.PlatformTikTok, s.tiktokFields(a, t)),
+		g.If(a.Spec.Platform == v1alpha1.PlatformMastodon, mastodonFields(a.Name, &t.mastodon)),
 		g.If(hasLanguages(a.Spec.Platform), h.P(h.Class("field"), h.Label(h.For(language), g.Text("Language on "+a.Spec.Platform.Title())),
 			h.Input(h.ID(language), h.Name(language), h.Value(t.language), h.MaxLength("12"), h.Placeholder("such as en or pt-BR"), h.AutoComplete("off")))),
 		h.Details(h.Class("only-caption"), g.If(t.caption != "", g.Attr("open")),
@@ -188,7 +189,7 @@ func (s *Site) tiktokFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 func (s *Site) textFields(v *visit, c *composer) g.Node {
 	var offer g.Node
 	if spec, err := c.spec(s.platforms(v)); err == nil && !c.scheduled {
-		offer = splitOffer(s.threadOf(&spec, s.platforms(v)))
+		offer = splitOffer(s.threadOf(v, &spec))
 	}
 	return g.Group{
 		h.P(c.class("only-caption field"), h.Label(h.For("caption"), g.Text("Text")),
@@ -198,10 +199,11 @@ func (s *Site) textFields(v *visit, c *composer) g.Node {
 }
 
 func (s *Site) cardFields(v *visit, c *composer) g.Node {
+	focus := s.takesFocus(v, c)
 	return h.FieldSet(c.class("only-tree parts"), h.Legend(g.Text("Parts of the thread")),
-		h.Ol(g.Map(indexes(len(c.cards)), func(i int) g.Node { return s.cardField(v, c, strconv.Itoa(i), strconv.Itoa(i+1), c.cards[i]) })),
+		h.Ol(g.Map(indexes(len(c.cards)), func(i int) g.Node { return s.cardField(v, c, strconv.Itoa(i), strconv.Itoa(i+1), c.cards[i], focus) })),
 		// The page's script adds parts without reloading the page, and replaces both numbers.
-		g.El("template", h.Data("part", ""), s.cardField(v, &composer{}, "{index}", "{number}", v1alpha1.TreeCard{})),
+		g.El("template", h.Data("part", ""), s.cardField(v, &composer{}, "{index}", "{number}", v1alpha1.TreeCard{}, focus)),
 		h.P(h.Class("soft"), g.Text(v.placeRule())),
 		h.P(h.Class("actions"),
 			h.Button(h.Type("submit"), h.Class("button small"), h.Name("do"), h.Value("add"), h.FormNoValidate(), g.Text("Add a part")),
@@ -209,10 +211,10 @@ func (s *Site) cardFields(v *visit, c *composer) g.Node {
 		))
 }
 
-func (s *Site) cardField(v *visit, c *composer, index, number string, card v1alpha1.TreeCard) g.Node {
+func (s *Site) cardField(v *visit, c *composer, index, number string, card v1alpha1.TreeCard, focus bool) g.Node {
 	files := &fileField{
 		name: "media-" + index, label: "Pictures and videos of part " + number, types: pictureTypes + "," + videoTypes, many: true,
-		files: card.MediaRefs, library: c.library && c.category == v1alpha1.CategoryTree,
+		files: card.MediaRefs, focus: focus, library: c.library && c.category == v1alpha1.CategoryTree,
 	}
 	return h.Li(
 		h.Label(h.For("card-"+index), g.Text("Part "+number)),
@@ -224,12 +226,13 @@ func (s *Site) cardField(v *visit, c *composer, index, number string, card v1alp
 func (s *Site) mediaFields(v *visit, c *composer) g.Node {
 	var videos []v1alpha1.MediaReference
 	if c.video != "" {
-		videos = c.alts.references("video", []string{c.video})
+		videos = c.perFile.references("video", []string{c.video})
 	}
+	focus := s.takesFocus(v, c)
 	return g.Group{
-		h.Div(c.class("only-image"), s.dropZone(v, &fileField{name: "image", label: "Images", types: pictureTypes, many: true, kind: v1alpha1.CategoryImage, files: c.alts.references("image", c.images), library: c.library && c.category == v1alpha1.CategoryImage})),
+		h.Div(c.class("only-image"), s.dropZone(v, &fileField{name: "image", label: "Images", types: pictureTypes, many: true, kind: v1alpha1.CategoryImage, files: c.perFile.references("image", c.images), focus: focus, library: c.library && c.category == v1alpha1.CategoryImage})),
 		h.Div(c.class("only-video"),
-			s.dropZone(v, &fileField{name: "video", label: "Video", types: videoTypes, kind: v1alpha1.CategoryVideo, files: videos, library: c.library && c.category == v1alpha1.CategoryVideo}),
+			s.dropZone(v, &fileField{name: "video", label: "Video", types: videoTypes, kind: v1alpha1.CategoryVideo, files: videos, focus: focus, library: c.library && c.category == v1alpha1.CategoryVideo}),
 			h.P(h.Class("field"), h.Label(h.For("thumbnail"), g.Text("Cover picture at second")),
 				h.Input(h.ID("thumbnail"), h.Name("thumbnail"), h.Value(c.thumbnail), g.Attr("inputmode", "decimal"), h.Placeholder("the platform chooses"), h.AutoComplete("off")))),
 		h.P(h.Class("only-media soft"), g.Text(v.placeRule())),

@@ -5,6 +5,7 @@ package web
 
 import (
 	"cmp"
+	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -18,6 +19,9 @@ const (
 	videoTypes   = "video/mp4,video/quicktime"
 )
 
+// longestName limits a shown id: a form may contain any text in its place.
+const longestName = 253
+
 // fileField is a field for files, which the page's script uploads.
 type fileField struct {
 	// name is that of the form's values, which are the files' ids.
@@ -29,6 +33,8 @@ type fileField struct {
 	// chooses it.
 	kind  v1alpha1.Category
 	files []v1alpha1.MediaReference
+	// focus adds fields for focal points.
+	focus bool
 	// library lists the team's files, too.
 	library bool
 }
@@ -40,20 +46,22 @@ func (s *Site) dropZone(v *visit, f *fileField) g.Node {
 			g.If(v.may.upload, g.Group{g.Text("Choose "), g.If(f.many, g.Text("files")), g.If(!f.many, g.Text("a file")), g.Text(", or paste or drop them anywhere on this page")}),
 			g.If(!v.may.upload, g.Text("You are not allowed to upload files for this team")),
 			h.Input(h.Type("file"), h.Accept(f.types), g.If(f.many, h.Multiple()), g.If(!v.may.upload, h.Disabled()))),
-		h.Ol(h.Data("files", ""), g.Map(f.files, func(of v1alpha1.MediaReference) g.Node { return v.listedFile(s, f.name, of) })),
+		h.Ol(h.Data("files", ""), g.Map(f.files, func(of v1alpha1.MediaReference) g.Node { return v.listedFile(s, f, of) })),
 		g.If(v.may.seeFiles && !f.library, h.P(h.Button(h.Type("submit"), h.Class("button small"), h.Name("do"), h.Value("library"), h.FormNoValidate(), h.Data("library", ""), g.Text("Choose from the team's files")))),
 		g.Iff(v.may.seeFiles && f.library, func() g.Node { return s.fileChoices(v, f) }),
 		h.P(h.Role("status"), h.Class("hidden")),
-		g.El("template", file(nil, altField("", "", "", ""), "")),
+		g.El("template", file(nil, g.Group{altField("", "", "", ""), g.If(f.focus, focusFields("", v1alpha1.MediaReference{}, ""))}, "")),
 	)
 }
 
 // listedFile is a file in the form, with its preview and its own name. A file that cannot be read has its id as a name.
-func (v *visit) listedFile(s *Site, field string, of v1alpha1.MediaReference) g.Node {
+func (v *visit) listedFile(s *Site, f *fileField, of v1alpha1.MediaReference) g.Node {
 	thumb := v.thumb(s, of.Name)
 	found := v.pictures.found[of.Name]
-	name := cmp.Or(found.FileName, of.Name)
-	return file(thumb, g.Group{hidden(field, of.Name), altField(altName(field, of.Name), of.AltText, name, found.AltText)}, name)
+	name := cmp.Or(found.FileName, strings.ToValidUTF8(of.Name[:min(len(of.Name), longestName)], ""))
+	return file(thumb, g.Group{
+		hidden(f.name, of.Name), altField(fieldName(kindAlt, f.name, of.Name), of.AltText, name, found.AltText), g.If(f.focus, focusFields(f.name, of, name)),
+	}, name)
 }
 
 // file is a tile of a file, with the fields of its id and its alt text. Without a name it is the template for the page's script.

@@ -309,5 +309,5 @@ func (w *world) serveFailure(err error) string {
 
 // references returns references to files, without alt texts.
 func references(names []string) []v1alpha1.MediaReference {
-	return altTexts{}.references("image", names)
+	return fileFields{}.references("image", names)
 }

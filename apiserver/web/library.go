@@ -197,6 +197,6 @@ func (c *composer) attach(of *bridge.Previews, v *visit, names []string) {
 		c.category, c.video = v1alpha1.CategoryVideo, found[0]
 	default:
 		c.category = v1alpha1.CategoryTree
-		c.cards[0].MediaRefs = c.alts.references("media-0", found)
+		c.cards[0].MediaRefs = c.perFile.references("media-0", found)
 	}
 }

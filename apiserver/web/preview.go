@@ -51,7 +51,7 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	found := s.Service.CheckPost(v.Context(), v.caller, &spec)
 	offer := g.Node(nil)
 	if v.PathValue("id") == "" || v.URL.Query().Has(ofDraft) {
-		offer = splitOffer(s.threadOf(&spec, s.platforms(v)))
+		offer = splitOffer(s.threadOf(v, &spec))
 	}
 	v.pictures.previews, v.pictures.players, v.pictures.moment = found.Previews, true, momentOf(&spec)
 	s.write(w, http.StatusOK, g.Group{
@@ -143,7 +143,7 @@ func lengthMeter(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 		texts = append(texts, text+" "+unitOf(l, found.Targets[i].Platform, content))
 	}
 	if spec.Tree == nil {
-		add("", spec.Targets[i].Caption, found.Targets[i].Caption)
+		add("", warningOf(&spec.Targets[i])+spec.Targets[i].Caption, found.Targets[i].Caption)
 		if of := spec.Targets[i].YouTube; of != nil {
 			add("title ", of.Title, found.Targets[i].Title)
 		} else {
@@ -152,13 +152,21 @@ func lengthMeter(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 	}
 	for n, card := range found.Cards {
 		for _, of := range card.Captions {
-			if of.Platform == found.Targets[i].Platform {
-				add("part "+strconv.Itoa(n+1)+": ", spec.Tree.Cards[n].Caption, of.Length)
+			if of.Platform == found.Targets[i].Platform && (of.Connection == "" || of.Connection == spec.Targets[i].ConnectionRef.Name) {
+				add("part "+strconv.Itoa(n+1)+": ", warningOf(&spec.Targets[i])+spec.Tree.Cards[n].Caption, of.Length)
 			}
 		}
 	}
 	return g.El("output", h.ID("count-"+spec.Targets[i].ConnectionRef.Name), h.Class(class), g.Attr("hx-swap-oob", "true"),
 		g.Text(strings.Join(texts, ", ")))
+}
+
+// warningOf returns a target's content warning, which counts towards the length of its text.
+func warningOf(target *v1alpha1.PostTarget) string {
+	if target.Mastodon == nil {
+		return ""
+	}
+	return target.Mastodon.ContentWarning
 }
 
 // unitOf returns the display text of a length's unit. Every platform counts characters as people do until a text has
@@ -182,7 +190,9 @@ func (s *Site) mock(v *visit, spec *v1alpha1.PostSpec, found *bridge.Check, i in
 	head := h.Div(h.Class("mock-head"), avatar(account, t.Platform),
 		h.Span(h.Class("account"), h.Strong(h.Dir("auto"), g.Text(v.called(account, name))), h.Span(h.Class("soft"), g.Text(handle))), stateBadge(v, account))
 	return h.Section(h.ID("mock-"+name), h.Class("mock on-"+string(t.Platform)), h.Aria("label", t.Platform.Title()+", "+v.called(account, name)),
-		g.Iff(spec.Tree != nil, func() g.Node { return s.mockThread(v, spec.Tree, t.Platform, head) }),
+		g.Iff(spec.Tree != nil, func() g.Node {
+			return s.mockThread(v, spec.Tree, t.Platform, g.Group{head, mockWarning(&spec.Targets[i])})
+		}),
 		g.Iff(spec.Tree == nil, func() g.Node { return s.mockPost(v, spec, t.Platform, head, i) }),
 		g.If(len(problems) > 0, h.Div(h.Class("mock-problems"), items(problems))),
 	)
@@ -218,7 +228,7 @@ func (s *Site) mockPost(v *visit, spec *v1alpha1.PostSpec, p v1alpha1.Platform, 
 	}
 	limits, _ := s.Service.Capabilities(p)
 	files := s.mockMedia(v, p, filesOf(spec), s.mostFiles(p, false))
-	words := g.Group{g.If(title != "", h.P(h.Class("mock-title"), h.Dir("auto"), g.Text(title))), mockText(spec.Targets[i].Caption, limits.Display)}
+	words := g.Group{g.If(title != "", h.P(h.Class("mock-title"), h.Dir("auto"), g.Text(title))), mockWarning(&spec.Targets[i]), mockText(spec.Targets[i].Caption, limits.Display)}
 	switch p {
 	case v1alpha1.PlatformInstagram, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube:
 		return g.Group{head, files, words}

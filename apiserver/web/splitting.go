@@ -36,8 +36,8 @@ type thread struct {
 }
 
 // threadOf divides the text of a post that is too long for a platform with threads, or that has lines of "---", or
-// returns nil. Each part fits on every chosen platform that accepts threads.
-func (s *Site) threadOf(spec *v1alpha1.PostSpec, platformOf func(string) v1alpha1.Platform) *thread {
+// returns nil. Each part fits on every chosen account whose platform accepts threads.
+func (s *Site) threadOf(v *visit, spec *v1alpha1.PostSpec) *thread {
 	if spec.Tree != nil {
 		return nil
 	}
@@ -46,8 +46,14 @@ func (s *Site) threadOf(spec *v1alpha1.PostSpec, platformOf func(string) v1alpha
 	var all []platforms.Capabilities
 	var others []string
 	for i := range spec.Targets {
-		p := platformOf(spec.Targets[i].ConnectionRef.Name)
+		target := &spec.Targets[i]
+		account := s.Service.Connections.Get(v.namespace, target.ConnectionRef.Name)
+		if account == nil {
+			continue
+		}
+		p := account.Spec.Platform
 		limits, ok := s.Service.Capabilities(p)
+		limits = limits.Of(&account.Status).For(target)
 		switch {
 		case !ok:
 			continue
@@ -56,7 +62,7 @@ func (s *Site) threadOf(spec *v1alpha1.PostSpec, platformOf func(string) v1alpha
 			continue
 		}
 		all = append(all, limits)
-		caption := spec.Targets[i].Caption
+		caption := target.Caption
 		if n := limits.CaptionLength(caption); made == nil && (n > limits.MaxCaption || len(split.Sections(caption)) > 1) {
 			made, text = &thread{platform: p, length: n, limit: limits.MaxCaption}, caption
 		}
@@ -164,7 +170,7 @@ func (s *Site) split(v *visit, c *composer) error {
 	if err != nil {
 		return err
 	}
-	made := s.threadOf(&spec, s.platforms(v))
+	made := s.threadOf(v, &spec)
 	if made == nil {
 		return errNotSplit
 	}

@@ -36,7 +36,7 @@ type writing struct {
 	caption  string
 	images   []string
 	video    string
-	alts     altTexts
+	perFile  fileFields
 	cards    []v1alpha1.TreeCard
 	// thumbnail is the time of the video's cover picture, in seconds, as entered.
 	thumbnail string
@@ -60,6 +60,7 @@ type targetWriting struct {
 	title    string
 	language string
 	tiktok   v1alpha1.TikTokOptions
+	mastodon v1alpha1.MastodonOptions
 }
 
 // localForm is the format that browsers use to send a date and time (HTML, "valid local date and time string").
@@ -86,9 +87,9 @@ func readWriting(form url.Values) *writing {
 		caption: text(form.Get("caption")), images: form["image"], video: lastOf(form["video"]), before: form.Get("before"), thumbnail: strings.TrimSpace(form.Get("thumbnail")),
 		when: form.Get("when"), at: form.Get("scheduled_at"), local: form.Get("at"), zone: form.Get("zone"), fold: form.Get("fold"),
 	}
-	w.images, w.alts = w.images[:min(len(w.images), maxMedia)], altTexts{}
-	w.alts.read(form, "image", w.images)
-	w.alts.read(form, "video", []string{w.video})
+	w.images, w.perFile = w.images[:min(len(w.images), maxMedia)], fileFields{}
+	w.perFile.read(form, "image", w.images)
+	w.perFile.read(form, "video", []string{w.video})
 	if _, known := categories[w.category]; !known {
 		w.category = v1alpha1.CategoryText
 	}
@@ -99,14 +100,14 @@ func readWriting(form url.Values) *writing {
 		media := form["media-"+n]
 		media = media[:min(len(media), maxMedia, room)]
 		room -= len(media)
-		w.alts.read(form, "media-"+n, media)
-		w.cards = append(w.cards, v1alpha1.TreeCard{Caption: text(form.Get("card-" + n)), MediaRefs: w.alts.references("media-"+n, media)})
+		w.perFile.read(form, "media-"+n, media)
+		w.cards = append(w.cards, v1alpha1.TreeCard{Caption: text(form.Get("card-" + n)), MediaRefs: w.perFile.references("media-"+n, media)})
 	}
 	targets := form["target"]
 	for _, name := range targets[:min(len(targets), maxTargets)] {
 		w.targets = append(w.targets, targetWriting{
 			connection: name, caption: text(form.Get("own-" + name)), title: strings.TrimSpace(form.Get("title-" + name)),
-			language: strings.TrimSpace(form.Get("language-" + name)), tiktok: readTikTok(form, name),
+			language: strings.TrimSpace(form.Get("language-" + name)), tiktok: readTikTok(form, name), mastodon: readMastodon(form, name),
 		})
 	}
 	return w
@@ -185,7 +186,7 @@ func (w *writing) spec(platformOf func(connection string) v1alpha1.Platform) (v1
 	}
 	switch w.category {
 	case v1alpha1.CategoryImage:
-		spec.Image = &v1alpha1.ImageContent{MediaRefs: w.alts.references("image", w.images)}
+		spec.Image = &v1alpha1.ImageContent{MediaRefs: w.perFile.references("image", w.images)}
 	case v1alpha1.CategoryVideo:
 		if spec.Video, err = w.videoContent(); err != nil {
 			return spec, err
@@ -201,7 +202,7 @@ func (w *writing) spec(platformOf func(connection string) v1alpha1.Platform) (v1
 }
 
 func (w *writing) videoContent() (*v1alpha1.VideoContent, error) {
-	video := &v1alpha1.VideoContent{MediaRef: w.alts.references("video", []string{w.video})[0]}
+	video := &v1alpha1.VideoContent{MediaRef: w.perFile.references("video", []string{w.video})[0]}
 	if w.thumbnail != "" {
 		seconds, err := strconv.ParseFloat(strings.Replace(w.thumbnail, ",", ".", 1), 64)
 		millis := math.Round(seconds * 1000)
@@ -229,6 +230,9 @@ func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.
 	out := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: t.connection}}
 	if hasLanguages(platform) {
 		out.Language = t.language
+	}
+	if options := t.mastodon; platform == v1alpha1.PlatformMastodon && options != (v1alpha1.MastodonOptions{}) {
+		out.Mastodon = &options
 	}
 	if w.category == v1alpha1.CategoryTree {
 		return out
@@ -262,7 +266,7 @@ func hasLanguages(platform v1alpha1.Platform) bool {
 
 func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 	w := newWriting(zone)
-	w.category, w.alts = spec.Category, altTextsOf(spec)
+	w.category, w.perFile = spec.Category, fieldsOfFiles(spec)
 	if spec.RetryOf != nil {
 		w.retryOf = spec.RetryOf.Name
 	}
@@ -295,6 +299,9 @@ func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {
 		}
 		if t.TikTok != nil {
 			of.tiktok = *t.TikTok
+		}
+		if t.Mastodon != nil {
+			of.mastodon = *t.Mastodon
 		}
 		w.targets = append(w.targets, of)
 	}

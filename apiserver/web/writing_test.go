@@ -51,9 +51,16 @@ func TestFormOfAnyPost(t *testing.T) {
 	w := newWorld(clock.RealClock{})
 	captions := rapid.OneOf(rapid.Just(""), rapid.SampledFrom([]string{"\nfirst a line", "a\nb", " room ", "<b>&amp;", `"quoted'`, "</textarea>", "👩‍👩‍👧", "a\n\n"}),
 		rapid.StringOfN(rapid.RuneFrom([]rune("aä漢 \n<>&\"'%+;")), 0, 30, -1))
+	points := rapid.Custom(func(r *rapid.T) *v1alpha1.FocalPoint {
+		if !rapid.Bool().Draw(r, "has a focal point") {
+			return nil
+		}
+		percent := rapid.Int32Range(-100, 100)
+		return &v1alpha1.FocalPoint{X: percent.Draw(r, "x"), Y: percent.Draw(r, "y")}
+	})
 	files := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) v1alpha1.MediaReference {
 		// Few names, so that a list contains a file twice.
-		return v1alpha1.MediaReference{Name: rapid.StringMatching(`m-[ab]{1,2}`).Draw(r, "file"), AltText: captions.Draw(r, "alt text")}
+		return v1alpha1.MediaReference{Name: rapid.StringMatching(`m-[ab]{1,2}`).Draw(r, "file"), AltText: captions.Draw(r, "alt text"), FocalPoint: points.Draw(r, "focal point")}
 	}), 0, 4)
 	rapid.Check(t, func(r *rapid.T) {
 		spec := v1alpha1.PostSpec{Category: rapid.SampledFrom([]v1alpha1.Category{
@@ -64,7 +71,7 @@ func TestFormOfAnyPost(t *testing.T) {
 			spec.Image = &v1alpha1.ImageContent{MediaRefs: files.Draw(r, "images")}
 		case v1alpha1.CategoryVideo:
 			spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{
-				Name: rapid.StringMatching(`m-[a-z]{6}`).Draw(r, "video"), AltText: captions.Draw(r, "alt text"),
+				Name: rapid.StringMatching(`m-[a-z]{6}`).Draw(r, "video"), AltText: captions.Draw(r, "alt text"), FocalPoint: points.Draw(r, "focal point"),
 			}}
 			if rapid.Bool().Draw(r, "has a cover") {
 				spec.Video.ThumbnailOffsetMillis = new(rapid.Int32Range(0, 2_000_000_000).Draw(r, "cover"))
@@ -104,6 +111,12 @@ func targetOf(r *rapid.T, category v1alpha1.Category, platform v1alpha1.Platform
 	t := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "our-" + string(platform)}}
 	if hasLanguages(platform) {
 		t.Language = rapid.SampledFrom([]string{"", "en", "zh-Hant-TW"}).Draw(r, "language")
+	}
+	if options := (v1alpha1.MastodonOptions{
+		ContentWarning: rapid.SampledFrom([]string{"", `the "ending" & more`}).Draw(r, "content warning"), Sensitive: rapid.Bool().Draw(r, "sensitive"),
+		Visibility: rapid.SampledFrom([]v1alpha1.MastodonVisibility{"", v1alpha1.MastodonPublic, v1alpha1.MastodonUnlisted, v1alpha1.MastodonPrivate, v1alpha1.MastodonDirect}).Draw(r, "visibility"),
+	}); platform == v1alpha1.PlatformMastodon && options != (v1alpha1.MastodonOptions{}) {
+		t.Mastodon = &options
 	}
 	if category == v1alpha1.CategoryTree {
 		return t
@@ -164,6 +177,21 @@ func TestFormOfPosts(t *testing.T) {
 			"other platforms have no languages",
 			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "our-x"}, Caption: "a", Language: "en"}}},
 			func(s *v1alpha1.PostSpec) { s.Targets[0].Language = "" },
+		},
+		"MastodonThread": {
+			"Mastodon's options apply to each part",
+			v1alpha1.PostSpec{
+				Category: v1alpha1.CategoryTree, Tree: &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "one"}, {Caption: "two"}}},
+				Targets: []v1alpha1.PostTarget{{
+					ConnectionRef: v1alpha1.LocalReference{Name: "our-mastodon"}, Mastodon: &v1alpha1.MastodonOptions{ContentWarning: "the ending", Sensitive: true, Visibility: v1alpha1.MastodonUnlisted},
+				}},
+			},
+			nil,
+		},
+		"MastodonElsewhere": {
+			"other platforms do not have the options",
+			v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "our-bluesky"}, Caption: "a", Mastodon: &v1alpha1.MastodonOptions{Sensitive: true}}}},
+			func(s *v1alpha1.PostSpec) { s.Targets[0].Mastodon = nil },
 		},
 		"Milliseconds": {
 			"an API client may choose a time between two minutes",
@@ -313,6 +341,7 @@ func TestReadWriting(t *testing.T) {
 		"ManyFiles":    {"a card's files are limited", url.Values{"media-0": long}, func(w *writing) bool { return len(w.cards[0].MediaRefs) == maxMedia }},
 		"ManyAccounts": {"accounts are limited, because each is read and previewed", url.Values{"target": long}, func(w *writing) bool { return len(w.targets) == maxTargets }},
 		"Unticked":     {"an unticked box means no", url.Values{"target": {"t"}, "tiktok-t": {"yes"}}, func(w *writing) bool { return !*w.targets[0].tiktok.AllowComment }},
+		"NoAudience":   {"an unknown audience on Mastodon is the account's own", url.Values{"target": {"m"}, "visibility-m": {"friends"}}, func(w *writing) bool { return w.targets[0].mastodon.Visibility == "" }},
 		"NoBoxes":      {"a form without boxes has no values", url.Values{"target": {"t"}}, func(w *writing) bool { return w.targets[0].tiktok.AllowComment == nil }},
 	} {
 		t.Run(name, func(t *testing.T) {

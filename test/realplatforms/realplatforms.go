@@ -12,6 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms/bluesky"
 	"github.com/herald-social/herald/platforms/facebook"
 	"github.com/herald-social/herald/platforms/instagram"
+	"github.com/herald-social/herald/platforms/mastodon"
 	"github.com/herald-social/herald/platforms/threads"
 	"github.com/herald-social/herald/platforms/tiktok"
 	"github.com/herald-social/herald/platforms/x"
@@ -29,5 +30,6 @@ func All() platforms.Registry {
 		v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{}, client),
 		v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, client),
 		v1alpha1.PlatformBluesky:   bluesky.New(bluesky.Config{}, client),
+		v1alpha1.PlatformMastodon:  mastodon.New(mastodon.Config{}, client),
 	}
 }

@@ -67,14 +67,19 @@ const content = () => contentOf([...new FormData(form)]);
 const written = () => [...form.querySelectorAll("textarea")].some((text) => text.value.trim()) || form.querySelector("[data-files] input[type=hidden]");
 const typed = () => [...form.querySelectorAll("textarea, select, input:not([type=hidden], [type=file])")].filter(({ id }) => id);
 
+const focusOf = (item) => [...item.querySelectorAll("[data-of^=focus]")];
+
 function files(area) {
-  const named = (item) => ({ id: item.querySelector("input[type=hidden]")?.value, name: item.querySelector("[data-file]")?.textContent, alt: item.querySelector("textarea")?.value });
+  const named = (item) => ({
+    id: item.querySelector("input[type=hidden]")?.value, name: item.querySelector("[data-file]")?.textContent,
+    alt: item.querySelector("textarea")?.value, focus: focusOf(item).map((field) => field.value),
+  });
   return [...area.querySelectorAll("[data-files] > *")].map(named).filter(({ id }) => id);
 }
 
 function listFiles(area, wanted) {
   const list = area.querySelector("[data-files]");
-  for (const { id, name, alt } of wanted) {
+  for (const { id, name, alt, focus = [] } of wanted) {
     let item = [...list.children].find((one) => one.querySelector("input[type=hidden]")?.value === id);
     if (!item) {
       item = area.querySelector("template").content.firstElementChild.cloneNode(true);
@@ -82,10 +87,14 @@ function listFiles(area, wanted) {
       item.querySelector("[data-file]").textContent = name;
       for (const button of item.querySelectorAll("button")) button.setAttribute("aria-label", `${button.textContent.trim()} ${name}`);
       item.append(Object.assign(document.createElement("input"), { type: "hidden", name: area.dataset.name, value: id }));
-      item.querySelector("textarea").setAttribute("aria-label", `Alt text of ${name}`);
-      item.querySelector("textarea").name = `alt-${area.dataset.name}-${id}`;
+      for (const one of item.querySelectorAll("[data-of]")) {
+        one.ariaLabel += ` ${name}`;
+        one.name = `${one.dataset.of}-${area.dataset.name}-${id}`;
+      }
     }
     if (alt !== undefined) item.querySelector("textarea").value = alt;
+    focusOf(item).forEach((field, i) => (field.value = focus[i] ?? field.value));
+    if (focus.some(Boolean)) focusOf(item)[0]?.closest("details").setAttribute("open", "");
     list.append(item);
   }
   while (list.children.length > wanted.length) list.firstElementChild.remove();

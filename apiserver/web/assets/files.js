@@ -75,7 +75,7 @@ const areaOf = (element) => element.closest("[data-upload]");
 const within = ({ target }) => dragged && areaOf(target)?.contains(dragged);
 
 on("dragstart", ({ target, dataTransfer }) => {
-  dragged = target.matches?.("textarea") ? undefined : target.closest?.("[data-files] > *"); // text is dragged as text
+  dragged = target.matches?.("textarea, input") ? undefined : target.closest?.("[data-files] > *"); // text is dragged as text
   if (!dragged) return;
   dragged.dataset.dragged = "";
   dataTransfer.setData("text/plain", ""); // without data, Firefox does not drag

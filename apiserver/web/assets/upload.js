@@ -29,6 +29,9 @@ function name(button, text, file) {
 
 const altOf = (item) => item.querySelector("textarea");
 
+// fieldsOf returns an item's fields for its file, such as its alt text. data-of begins the name of each.
+const fieldsOf = (item) => [...item.querySelectorAll("[data-of]")];
+
 // itemFor lists a file by its name. The only item of an area for one file makes room for it.
 function itemFor(area, file) {
   const list = area.querySelector("[data-files]");
@@ -37,7 +40,7 @@ function itemFor(area, file) {
   item.draggable = true;
   item.querySelector("[data-file]").textContent = item.querySelector("[data-file]").title = file;
   for (const button of item.querySelectorAll("button")) name(button, "", file);
-  altOf(item)?.setAttribute("aria-label", `Alt text of ${file}`);
+  for (const field of fieldsOf(item)) field.ariaLabel += ` ${file}`;
   item.querySelector("progress").setAttribute("aria-label", `Upload of ${file}`);
   list.append(item);
   return item;
@@ -49,7 +52,7 @@ function add(area, file, old) {
   preview(item, file);
   item.querySelector("[data-crop]")?.toggleAttribute("hidden", !file.type.startsWith("image/")); // crop.js
   if (old?.isConnected) {
-    if (altOf(item)) altOf(item).value = altOf(old).value;
+    fieldsOf(item).forEach((field, i) => (field.value = fieldsOf(old)[i].value));
     old.before(item);
     remove(old);
   }
@@ -112,11 +115,11 @@ async function send(item) {
   }
 }
 
-// attach gives an item the form field of its file, and a name to the one of its alt text.
+// attach gives an item the form field of its file, and names to the other fields of the file.
 function attach(item, value) {
   const field = { type: "hidden", name: areaOf(item).dataset.name ?? "media", value };
   item.append(Object.assign(document.createElement("input"), field));
-  altOf(item)?.setAttribute("name", `alt-${field.name}-${value}`);
+  for (const one of fieldsOf(item)) one.name = `${one.dataset.of}-${field.name}-${value}`;
 }
 
 // reporter shows how much of a file is uploaded and, after a second, how long the rest takes at the speed so far.
