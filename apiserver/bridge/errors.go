@@ -211,7 +211,7 @@ var wireNames = strings.NewReplacer(
 	"video.mediaRef.altText", "alt_text", "video.mediaRef.name", "media_id", "video.mediaRef", "media_id", "image.mediaRefs", "media_ids",
 	"tree.cards", "tree_cards", "mediaRefs", "media_ids",
 	"youtube.title", "youtube_title", "youtube", "youtube_title",
-	"tiktok.isAIGenerated", "is_ai_generated", "tiktok.", "tiktok_",
+	"tiktok.isAIGenerated", "is_ai_generated", "tiktok.", "tiktok_", "mastodon.", "",
 )
 
 // altTextPath is the path of the alt text of one of several files.

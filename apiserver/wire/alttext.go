@@ -23,11 +23,11 @@ func CreatePostV2(body strictjson.Value) (bridge.CreatePost, error) {
 	out := createPost(body, cardV2, targetReaderV2)
 	switch spec := &out.Spec; {
 	case spec.Image != nil:
-		altTexts(body, spec.Image.MediaRefs)
+		describe(body, spec.Image.MediaRefs)
 	case spec.Video != nil:
-		altText(body, &spec.Video.MediaRef)
+		describeVideo(body, &spec.Video.MediaRef)
 	case spec.Category == "":
-		accept(body, fieldAltTexts, fieldAltText)
+		accept(body, fieldAltTexts, fieldAltText, fieldFocalPoints, fieldFocalPoint)
 	}
 	return out, refused(body)
 }
@@ -41,40 +41,45 @@ func CreateMediaUploadV2(body strictjson.Value) (bridge.CreateMediaUpload, error
 
 func cardV2(v strictjson.Value) v1alpha1.TreeCard {
 	out := card(v)
-	altTexts(v, out.MediaRefs)
+	describe(v, out.MediaRefs)
 	return out
 }
 
-// altTexts decodes the alt texts of an object's media_ids. Null and "" leave the text to the Media, and so does an empty
-// list for all. Without the field, refs keep theirs.
-func altTexts(of strictjson.Value, refs []v1alpha1.MediaReference) {
-	list := of.Optional(fieldAltTexts)
-	if !list.IsSet() {
-		return
+// describe decodes the alt texts and focal points of an object's media_ids. A null or "" leaves the alt text to the
+// Media.
+func describe(of strictjson.Value, refs []v1alpha1.MediaReference) {
+	forEach(of.Optional(fieldAltTexts), "alt text", refs, altTextIn, func(ref *v1alpha1.MediaReference, text string) { ref.AltText = text })
+	forEach(of.Optional(fieldFocalPoints), "focal point", refs, focalPoint, func(ref *v1alpha1.MediaReference, point *v1alpha1.FocalPoint) { ref.FocalPoint = point })
+}
+
+// describeVideo decodes the alt text and focal point of an object's media_id. Without a field, ref keeps its own.
+func describeVideo(of strictjson.Value, ref *v1alpha1.MediaReference) {
+	if text := of.Optional(fieldAltText); text.IsSet() {
+		ref.AltText = altTextIn(text)
 	}
-	texts := strictjson.List(list, 0, maxItems, altTextIn)
-	if len(texts) > 0 && len(texts) != len(refs) {
-		list.Refuse(fmt.Sprintf("has %d items, and media_ids %d; write one alt text, or null, for each of the media", len(texts), len(refs)))
-		return
-	}
-	for i := range refs {
-		refs[i].AltText = ""
-		if len(texts) > 0 {
-			refs[i].AltText = texts[i]
-		}
+	if point := of.Optional(fieldFocalPoint); point.IsSet() {
+		ref.FocalPoint = focalPoint(point)
 	}
 }
 
-// altText decodes the alt text of an object's media_id. Without the field, ref keeps its own.
-func altText(of strictjson.Value, ref *v1alpha1.MediaReference) {
-	if text := of.Optional(fieldAltText); text.IsSet() {
-		ref.AltText = altTextIn(text)
+// forEach decodes a list with one item for each of the media, and sets it. An empty list sets the zero value for all.
+// Without the list, refs keep what they have.
+func forEach[T any](list strictjson.Value, what string, refs []v1alpha1.MediaReference, item func(strictjson.Value) T, set func(*v1alpha1.MediaReference, T)) {
+	if !list.IsSet() {
+		return
+	}
+	items := strictjson.List(list, 0, maxItems, item)
+	if len(items) > 0 && len(items) != len(refs) {
+		list.Refuse(fmt.Sprintf("has %d items, and media_ids %d; write one %s, or null, for each of the media", len(items), len(refs), what))
+		return
+	}
+	for i := range refs {
+		var value T
+		if len(items) > 0 {
+			value = items[i]
+		}
+		set(&refs[i], value)
 	}
 }
 
 func altTextIn(v strictjson.Value) string { return v.OrNull().Text(0, v1alpha1.MaxAltText) }
-
-// appendAltTexts appends the alt texts of files, in their order, with null for a file whose own text applies.
-func appendAltTexts(b []byte, refs []v1alpha1.MediaReference) []byte {
-	return appendList(b, refs, func(b []byte, ref *v1alpha1.MediaReference) []byte { return appendStringOrNull(b, ref.AltText) })
-}

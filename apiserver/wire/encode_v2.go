@@ -32,21 +32,20 @@ func AppendPostPageV2(b []byte, page *bridge.PostPage) []byte {
 func AppendPostV2(b []byte, p *bridge.PostDetail) []byte {
 	media := posting.OwnMedia(p.Content)
 	b = appendDetail(append(b, `{"data":`...), p, media, func(b []byte, c *v1alpha1.TreeCard) []byte {
-		return append(appendAltTexts(append(appendCard(b, c), `,"alt_texts":`...), c.MediaRefs), '}')
+		return append(appendFiles(appendCard(b, c), c.MediaRefs), '}')
 	})
 	b = append(b, `,"platforms":[`...)
 	for i := range p.Platforms {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendTikTok(appendPlatformDetail(b, &p.Platforms[i]), p.Content.Targets[i].TikTok)
-		b = appendLanguage(b, &p.Content.Targets[i])
+		b = appendTarget(appendPlatformDetail(b, &p.Platforms[i]), &p.Content.Targets[i])
 		b = appendTimeOrNull(append(b, `,"posted_at":`...), p.PostedAt[i])
 		b = append(appendStringOrNull(append(b, `,"retried_by":`...), p.Platforms[i].RetriedBy), '}')
 	}
 	b = appendTime(append(b, `],"display_at":`...), p.DisplayAt)
 	b = appendThumbnailTime(append(b, `,"thumbnail_time":`...), p.Content.Video)
-	b = appendAltTexts(append(b, `,"alt_texts":`...), media)
+	b = appendFiles(b, media)
 	b = appendTime(append(b, `,"created_at":`...), p.CreatedAt)
 	b = appendString(append(b, `,"version":`...), p.Version)
 	var retryOf string

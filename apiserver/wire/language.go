@@ -23,6 +23,7 @@ func targetReaderV2(category v1alpha1.Category, problems *[]string) func(strictj
 		out := target(v)
 		if out.ConnectionRef.Name != "" { // otherwise it may not be an object
 			out.Language = language(v.Optional(fieldLanguage))
+			out.Mastodon = mastodonOptions(v)
 		}
 		return out
 	}
@@ -38,7 +39,9 @@ func language(v strictjson.Value) string {
 	return tag
 }
 
-// appendLanguage appends the member language of a target, or null.
-func appendLanguage(b []byte, target *v1alpha1.PostTarget) []byte {
-	return appendStringOrNull(append(b, `,"language":`...), target.Language)
+// appendTarget appends the members of a target that version 1 does not have.
+func appendTarget(b []byte, target *v1alpha1.PostTarget) []byte {
+	b = appendTikTok(b, target.TikTok)
+	b = appendStringOrNull(append(b, `,"language":`...), target.Language)
+	return appendMastodon(b, target.Mastodon)
 }

@@ -150,7 +150,7 @@ func appendSchedule(b []byte, of *bridge.Schedule) []byte {
 	b = appendString(append(b, `,"category":`...), template.Category)
 	files := posting.OwnMedia(&v1alpha1.PostSpec{Image: template.Image, Video: template.Video})
 	b = appendReferences(append(b, `,"media_ids":`...), files)
-	b = appendAltTexts(append(b, `,"alt_texts":`...), files)
+	b = appendFiles(b, files)
 	b = appendThumbnailTime(append(b, `,"thumbnail_time":`...), template.Video)
 	b = appendList(append(b, `,"targets":`...), template.Targets, appendScheduleTarget)
 	b = appendScheduleState(b, of)
@@ -188,7 +188,7 @@ func appendScheduleTarget(b []byte, target *v1alpha1.PostTarget) []byte {
 		title = target.YouTube.Title
 	}
 	b = appendStringOrNull(append(b, `,"youtube_title":`...), title)
-	return append(appendLanguage(appendTikTok(b, target.TikTok), target), '}')
+	return append(appendTarget(b, target), '}')
 }
 
 func appendOptionalTime(b []byte, at *v1alpha1.Time) []byte {

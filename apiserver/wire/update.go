@@ -43,16 +43,18 @@ func UpdatePost(body strictjson.Value, stored *v1alpha1.PostSpec) bridge.EditPos
 
 var categories = []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryText, v1alpha1.CategoryTree, v1alpha1.CategoryVideo}
 
-// updateFiles decodes the fields that only one category has. Files that stay keep their alt texts unless the body has
-// others for them.
+// updateFiles decodes the fields that only one category has. Files that stay keep their alt texts and focal points
+// unless the body has others for them.
 func updateFiles(body strictjson.Value, spec *v1alpha1.PostSpec) {
-	stored := map[string]string{}
+	stored := map[string]v1alpha1.MediaReference{}
 	for ref := range spec.MediaReferences() {
-		stored[ref.Name] = ref.AltText
+		stored[ref.Name] = *ref
 	}
 	described := func(v strictjson.Value) v1alpha1.MediaReference {
 		ref := mediaReference(v)
-		ref.AltText = stored[ref.Name]
+		if known, ok := stored[ref.Name]; ok {
+			return known
+		}
 		return ref
 	}
 	switch {
@@ -60,12 +62,12 @@ func updateFiles(body strictjson.Value, spec *v1alpha1.PostSpec) {
 		if files := body.Optional("media_ids"); files.IsSet() {
 			spec.Image.MediaRefs = strictjson.List(files, 1, maxImages, described)
 		}
-		altTexts(body, spec.Image.MediaRefs)
+		describe(body, spec.Image.MediaRefs)
 	case spec.Video != nil:
 		if file := body.Optional("media_id"); file.IsSet() {
 			spec.Video.MediaRef = described(file)
 		}
-		altText(body, &spec.Video.MediaRef)
+		describeVideo(body, &spec.Video.MediaRef)
 		if offset := body.Optional("thumbnail_time"); offset.IsSet() {
 			spec.Video.ThumbnailOffsetMillis = strictjson.Pointer(offset.OrNull(), milliseconds)
 		}
@@ -73,10 +75,12 @@ func updateFiles(body strictjson.Value, spec *v1alpha1.PostSpec) {
 		if cards := body.Optional("tree_cards"); cards.IsSet() {
 			spec.Tree.Cards = slices.Clip(strictjson.List(cards, 1, maxItems, func(v strictjson.Value) v1alpha1.TreeCard {
 				out := card(v)
-				for i := range out.MediaRefs {
-					out.MediaRefs[i].AltText = stored[out.MediaRefs[i].Name]
+				for i, ref := range out.MediaRefs {
+					if known, ok := stored[ref.Name]; ok {
+						out.MediaRefs[i] = known
+					}
 				}
-				altTexts(v, out.MediaRefs)
+				describe(v, out.MediaRefs)
 				return out
 			}))
 		}
