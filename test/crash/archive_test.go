@@ -62,8 +62,9 @@ func shelfOf(tm *team) shelf {
 }
 
 func (s shelf) account(connection string) (v1alpha1.Platform, string, bool) {
-	account, ok := s.team.accounts[v1alpha1.Platform(connection)]
-	return v1alpha1.Platform(connection), account.ID, ok
+	on := v1alpha1.Platform(connection)
+	account, ok := s.team.accounts[on]
+	return on, accountID(on, account), ok
 }
 
 // record returns a post's record, which must exist.

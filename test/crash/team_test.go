@@ -126,13 +126,28 @@ func (t *team) connect(ctx context.Context, name v1alpha1.Platform) {
 		secret.StringData[v1alpha1.CredentialsExpiresAt] = account.ExpiresAt.Format(time.RFC3339)
 	}
 	create(ctx, secret)
-	create(ctx, &v1alpha1.Connection{
+	connection := &v1alpha1.Connection{
 		ObjectMeta: metav1.ObjectMeta{Name: string(name), Namespace: t.namespace},
 		Spec: v1alpha1.ConnectionSpec{
-			Platform: name, AccountID: account.ID, CredentialsSecretRef: v1alpha1.LocalReference{Name: string(name)},
+			Platform: name, AccountID: accountID(name, account), CredentialsSecretRef: v1alpha1.LocalReference{Name: string(name)},
 		},
-	})
+	}
+	if name == v1alpha1.PlatformMastodon {
+		connection.Spec.Server = "https://" + mastodonHost
+	}
+	create(ctx, connection)
 	t.accounts[name] = account
+}
+
+// mastodonHost is the server of accounts on Mastodon. The sandbox answers instead of it.
+const mastodonHost = "mastodon.example"
+
+// accountID returns the id that a Connection has for an account of the sandbox.
+func accountID(on v1alpha1.Platform, account sandboxtest.Account) string {
+	if on == v1alpha1.PlatformMastodon {
+		return account.ID + "@" + mastodonHost
+	}
+	return account.ID
 }
 
 // probed waits until a manager has probed the connection to a platform.
