@@ -19,13 +19,14 @@ var tokenErrors = map[string]struct{ expired, revoked is }{
 	"tiktok":    {tiktokError(401, "access_token_invalid"), tiktokError(401, "access_token_invalid")},
 	"youtube":   {youtubeError(401, "authError"), youtubeError(401, "authError")},
 	"mastodon":  {mastodonError(401, "The access token"), mastodonError(401, "The access token was revoked")},
+	"bluesky":   {blueskyError(400, "ExpiredToken"), blueskyError(401, "AuthenticationRequired")},
 }
 
 // TestTokensOfEveryPlatform checks the errors for token faults, and for tokens that never worked.
 func TestTokensOfEveryPlatform(t *testing.T) {
 	b := start(t, "")
 	for i, tt := range identities {
-		token, errors := demo(t, tt.platform).AccessToken, tokenErrors[tt.platform]
+		token, errors := b.bearer(tt.platform, demo(t, tt.platform).AccessToken), tokenErrors[tt.platform]
 		for kind, want := range map[string]is{"token_expired": errors.expired, "token_revoked": errors.revoked} {
 			b.fault(`{"platform":"` + tt.platform + `","operation":"*","kind":"` + kind + `"}`)
 			b.identify(i, token).want(t, tt.path+" with "+kind, want...)
@@ -33,7 +34,11 @@ func TestTokensOfEveryPlatform(t *testing.T) {
 		}
 		foreign := map[bool]string{true: demoAccess, false: "threads-access-demo"}[tt.platform == "threads"]
 		for why, token := range map[string]string{"no token": "", "an unknown token": "nonsense", "another platform's token": foreign} {
-			b.identify(i, token).want(t, tt.path+" with "+why, errors.expired[0], "!Herald Demo")
+			status := errors.expired[0]
+			if tt.platform == "bluesky" && token == "" {
+				status = 401 // Bluesky distinguishes it
+			}
+			b.identify(i, token).want(t, tt.path+" with "+why, status, "!Herald Demo")
 		}
 	}
 }
@@ -55,11 +60,13 @@ func TestRateLimitsOfEveryPlatform(t *testing.T) {
 		"tiktok":    {429, "error.code=rate_limit_exceeded", "Retry-After: "},
 		"youtube":   {403, "error.errors.0.reason=rateLimitExceeded", "Retry-After: "},
 		"mastodon":  {429, "error=Too many requests", "X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 2026-12-01T09:01:01.123000Z"},
+		"bluesky":   {429, "error=RateLimitExceeded", "RateLimit-Remaining: 0", "RateLimit-Reset: 1796115661"},
 	} {
 		for i, tt := range identities {
 			if tt.platform == platform {
+				token := b.bearer(platform, demo(t, platform).AccessToken)
 				b.fault(`{"platform":"` + platform + `","operation":"identity","kind":"rate_limit","retry_after_s":61}`)
-				b.identify(i, demo(t, platform).AccessToken).want(t, "the rate limit of "+platform, want...)
+				b.identify(i, token).want(t, "the rate limit of "+platform, want...)
 			}
 		}
 	}
@@ -118,18 +125,22 @@ func TestStatusFaultsOfEveryPlatform(t *testing.T) {
 			400: "Bad Request", 401: "The access token is invalid", 403: "This action is not allowed", 404: "Record not found", 429: "Too many requests",
 			500: "Internal Server Error", 503: "Service Unavailable",
 		},
+		"bluesky": {
+			400: "InvalidRequest", 401: "AuthenticationRequired", 403: "Forbidden", 404: "XRPCNotSupported", 429: "RateLimitExceeded",
+			500: "InternalServerError", 503: "NotEnoughResources",
+		},
 	}
 	for i, tt := range identities {
-		path := map[string]string{"x": "status=", "youtube": "error.errors.0.reason=", "mastodon": "error="}[tt.platform]
+		path := map[string]string{"x": "status=", "youtube": "error.errors.0.reason=", "mastodon": "error=", "bluesky": "error="}[tt.platform]
 		if path == "" {
 			path = "error.code="
 		}
-		own, id := demo(t, tt.platform).AccessToken, fmt.Sprint("471", i)
+		own, id := b.bearer(tt.platform, demo(t, tt.platform).AccessToken), numbered(tt.platform, fmt.Sprint("471", i))
 		for status, want := range errors[tt.platform] {
 			b.fault(fmt.Sprintf(`{"platform":%q,"operation":"identity","kind":"status","status":%d}`, tt.platform, status))
 			b.identify(i, own).want(t, fmt.Sprint(tt.path, " with status ", status), path+want)
 		}
-		other := b.account(tt.platform, id, "")
+		other := b.bearer(tt.platform, b.account(tt.platform, id, ""))
 		b.fault(`{"platform":"` + tt.platform + `","operation":"identity","kind":"status","status":503,"account":"` + id + `"}`)
 		b.identify(i, own).want(t, tt.path+" with another account's fault", 200)
 		b.identify(i, other).want(t, tt.path+" with the account's own fault", 503)

@@ -26,6 +26,16 @@ var identities = []struct {
 	{"tiktok", "POST", "/tiktok/v2/post/publish/creator_info/query/", jsonUTF8, "{}", ""},
 	{"youtube", "GET", "/youtube/youtube/v3/channels?part=snippet,contentDetails&mine=true", "", "", "items.0.id"},
 	{"mastodon", "GET", "/mastodon/api/v1/accounts/verify_credentials", "", "", "id"},
+	{"bluesky", "GET", "/bluesky/xrpc/com.atproto.server.getSession", "", "", "did"},
+}
+
+// numbered returns an account's id on a platform with a number in it. On Bluesky, ids have no digits but 2 to 7.
+func numbered(platform, number string) string {
+	if platform != "bluesky" {
+		return number
+	}
+	const length = 24
+	return "did:plc:" + strings.Repeat("z", length-len(number)) + strings.NewReplacer("0", "a", "1", "b", "8", "c", "9", "d").Replace(number)
 }
 
 // identify sends the i-th identity request with a token.
@@ -223,13 +233,14 @@ func TestGoogleReturnsNoNewRefreshToken(t *testing.T) {
 func TestAccountsOnEveryPlatform(t *testing.T) {
 	b := start(t, "")
 	for i, tt := range identities {
-		own := b.identify(i, demo(t, tt.platform).AccessToken).want(t, tt.path, 200)
-		path := fmt.Sprintf("/accounts/%s/471%d", tt.platform, i)
+		own := b.identify(i, b.bearer(tt.platform, demo(t, tt.platform).AccessToken)).want(t, tt.path, 200)
+		id := numbered(tt.platform, fmt.Sprint("471", i))
+		path := "/accounts/" + tt.platform + "/" + id
 		token := b.control(http.MethodPut, path, "", http.StatusCreated).text("data", "access_token")
-		other := b.identify(i, token).want(t, tt.path+" with the token of a new account", 200)
+		other := b.identify(i, b.bearer(tt.platform, token)).want(t, tt.path+" with the token of a new account", 200)
 		if tt.id != "" {
 			own.want(t, tt.path, tt.id+"="+demo(t, tt.platform).ID)
-			other.want(t, tt.path+" with the token of a new account", fmt.Sprintf("%s=471%d", tt.id, i))
+			other.want(t, tt.path+" with the token of a new account", tt.id+"="+id)
 		}
 		b.control(http.MethodPut, path, "", 200).want(t, path+" keeps a token that works", "data.access_token="+token)
 	}

@@ -207,7 +207,9 @@ func (s *Server) createAccount(p platform, id string, change accountChange) (sta
 }
 
 func (s *Server) fullGrant(p platform, a state.Account) state.Tokens {
-	return p.Terms(a).Tokens(s.clock.Now())
+	tokens := p.Terms(a).Tokens(s.clock.Now())
+	tokens.Access = p.NewAccess(a)
+	return tokens
 }
 
 func (s *Server) showAccount(r *http.Request, p platform, a state.Account) controlAccount {

@@ -16,6 +16,7 @@
 //	/instagram/…              the Instagram API: accounts, pictures, reels and carousels; see below for its hosts
 //	/tiktok/…                 TikTok's API: accounts, and posts of videos and photos; the host of uploads is /tiktok/video/
 //	/mastodon/…               the API of a Mastodon server: accounts, and posts of text, images or a video
+//	/bluesky/…                the API of a server of Bluesky's accounts: sessions of app passwords, and posts of text, images or a video
 //	/youtube/…                the YouTube Data API: channels and videos; Google's token endpoint is /youtube/token
 //	/                         pages for people: the accounts, a feed for each
 //	/_control/…               the control API for tests, see below
@@ -85,23 +86,25 @@
 // publishes_and_refuses matches publish only, and token_expired does not match refresh_token. The operations by
 // platform are:
 //
-//	identity       X /2/users/me; Threads, Instagram and Facebook /me; TikTok /v2/user/info/ and creator_info; YouTube channels; Mastodon verify_credentials
-//	refresh_token  the token endpoint; Threads and Instagram /refresh_access_token; Facebook and Mastodon have none
+//	identity       X /2/users/me; Threads, Instagram and Facebook /me; TikTok /v2/user/info/ and creator_info; YouTube channels; Mastodon verify_credentials;
+//	               Bluesky com.atproto.server.getSession
+//	refresh_token  the token endpoint; Threads and Instagram /refresh_access_token; Facebook, Mastodon and Bluesky have none
 //	upload         X /2/media/upload with initialize, append and finalize;
 //	               Instagram /ig-api-upload/{version}/{container}; Facebook /{id}/photos with published=false;
-//	               TikTok's chunks but the last; YouTube's chunks but the last, and thumbnails; Mastodon POST /api/v2/media
+//	               TikTok's chunks but the last; YouTube's chunks but the last, and thumbnails; Mastodon POST /api/v2/media;
+//	               Bluesky com.atproto.repo.uploadBlob
 //	metadata       X /2/media/metadata; Mastodon PUT /api/v1/media/{id}
 //	create         Threads /{id}/threads; Instagram /{id}/media; TikTok …/init/ of an upload; YouTube's start of a session,
 //	               where status 429 means that the client's project has used its daily upload quota
 //	publish        X /2/tweets; Threads /{id}/threads_publish; Instagram /{id}/media_publish; Facebook /{id}/feed and /{id}/photos;
 //	               TikTok the last chunk, and …/init/ of photos and of files that TikTok fetches; YouTube the last chunk,
-//	               and a video in one request; Mastodon POST /api/v1/statuses
+//	               and a video in one request; Mastodon POST /api/v1/statuses; Bluesky com.atproto.repo.putRecord and createRecord
 //	status         X /2/media/upload?command=STATUS; Threads and Instagram /{container}; Facebook /{post} and /{photo};
 //	               TikTok /v2/post/publish/status/fetch/; YouTube /videos, and the progress of a session;
-//	               Mastodon GET /api/v1/media/{id}
+//	               Mastodon GET /api/v1/media/{id}; Bluesky com.atproto.repo.getRecord
 //	list           X /2/users/{id}/tweets; Threads /{id}/threads and replies; Instagram /{id}/media; Facebook
 //	               /{id}/published_posts and feed; TikTok /v2/video/list/; YouTube /playlistItems; Mastodon
-//	               /api/v1/accounts/{id}/statuses
+//	               /api/v1/accounts/{id}/statuses; Bluesky com.atproto.repo.listRecords
 //
 // Other calls, such as reading and deleting one post or exchanging codes, have no operation name; only `*` matches
 // them.

@@ -51,6 +51,10 @@ func visible() map[string]func(b *box) reply {
 		"mastodon status with an image": func(b *box) reply {
 			return b.toot("status=hello&media_ids[]=" + b.mastodonImage())
 		},
+		"bluesky put": func(b *box) reply { return b.sky().put(skyKey+"2", skyRecord("hello")) },
+		"bluesky create": func(b *box) reply {
+			return b.sky().send("repo.createRecord", `{"repo":"`+blueskyDID+`","collection":"app.bsky.feed.post","record":`+skyRecord("hello")+`}`)
+		},
 		"youtube last chunk": func(b *box) reply { return b.chunk(b.session(plainVideo, len(film)), film, 0, len(film)) },
 		"youtube whole video": func(b *box) reply {
 			contentType, body := related(b.t, plainVideo, "video/mp4", film)
@@ -92,6 +96,10 @@ func TestPublishesAndRefuses(t *testing.T) {
 		"mastodon": {
 			"rate_limit": mastodonError(429, "Too many requests"), "spam": mastodonError(403, "Your login is currently disabled"),
 			"permission": mastodonError(403, "outside the authorized scopes"), "invalid": mastodonError(422, "Validation failed"),
+		},
+		"bluesky": {
+			"rate_limit": blueskyError(429, "RateLimitExceeded"), "spam": blueskyError(401, "AccountTakedown"),
+			"permission": blueskyError(401, "AccountDeactivated"), "invalid": blueskyError(400, "InvalidRequest"),
 		},
 	}
 	for call, publish := range visible() {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/herald-social/herald/sandbox/blobs"
+	"github.com/herald-social/herald/sandbox/bluesky"
 	"github.com/herald-social/herald/sandbox/facebook"
 	"github.com/herald-social/herald/sandbox/faults"
 	"github.com/herald-social/herald/sandbox/instagram"
@@ -72,8 +73,9 @@ type platform interface {
 	CheckAccount(id, username string) error
 	// DefaultUsername derives a username from an account id.
 	DefaultUsername(id string) string
-	// Terms returns the account owner's grant.
+	// Terms returns the account owner's grant, and NewAccess an access token, or "" for a random one.
 	Terms(state.Account) state.Terms
+	NewAccess(state.Account) string
 }
 
 // newPlatforms returns the simulators in display order.
@@ -84,6 +86,7 @@ func (s *Server) newPlatforms() []platform {
 	}
 	return []platform{
 		x.New(opts), threads.New(opts), instagram.New(opts), facebook.New(opts), tiktok.New(opts), youtube.New(opts), mastodon.New(opts),
+		bluesky.New(opts),
 	}
 }
 
@@ -91,6 +94,7 @@ func (s *Server) newPlatforms() []platform {
 func profiles() []simulator.Profile {
 	return []simulator.Profile{
 		x.Accounts(), threads.Accounts(), instagram.Accounts(), facebook.Accounts(), tiktok.Accounts(), youtube.Accounts(), mastodon.Accounts(),
+		bluesky.Accounts(),
 	}
 }
 

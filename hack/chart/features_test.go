@@ -199,7 +199,7 @@ func TestValues(t *testing.T) {
 
 		{"an evaluation publishes to the sandbox", "evaluation", "", "ConfigMap", "outreach-manager", config, "url: http://outreach-sandbox.social.svc:9100\n"},
 		{"an evaluation enables all platforms", "evaluation", "", "ConfigMap", "outreach-manager", config, "  youtube:\n    clientID: evaluation\n"},
-		{"except platforms that it does not simulate", "evaluation", "", "ConfigMap", "outreach-manager", config, "!bluesky"},
+		{"also those that accounts choose a server on", "evaluation", "", "ConfigMap", "outreach-manager", config, "  bluesky:\n    clientID: evaluation\n"},
 		{"accounts on a server of one's own", "full", "", "ConfigMap", "outreach-manager", config, "  bluesky:\n    server: https://pds.example.com\n"},
 		{"an evaluation has a store", "evaluation", "", "Deployment", "outreach-store", container + ".image}", "/herald-store:v0.1.0"},
 		{"a configured key of the evaluation's store", "evaluation", "evaluation: {storeKey: abcdefghij0123456789}", "Secret", "outreach-store", "{.data.secret-key}", "YWJjZGVmZ2hpajAxMjM0NTY3ODk="},

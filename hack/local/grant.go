@@ -28,11 +28,11 @@ func demoPlatforms() []v1alpha1.Platform {
 
 // granter returns a function that returns a platform's demo account with valid tokens. It sends a PUT without changes
 // to the sandbox, which renews the tokens of an account that has lost them. The account on Bluesky is on Bluesky's own
-// server.
+// server, where that is installed.
 func granter(setup *processes.Setup) cluster.Grant {
 	client, sandboxURL := &http.Client{}, setup.URL(processes.Sandbox)
 	return func(ctx context.Context, platform v1alpha1.Platform) (account cluster.Account, err error) {
-		if platform == v1alpha1.PlatformBluesky {
+		if platform == v1alpha1.PlatformBluesky && setup.Bluesky != "" {
 			account.ID, account.AccessToken, err = setup.BlueskyAccount()
 			return account, err
 		}

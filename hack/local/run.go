@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/hack/local/processes"
@@ -194,9 +193,8 @@ func (a *app) startAll(ctx context.Context, setup *processes.Setup, children *su
 		children.Start(setup.Store()),
 		children.Start(setup.Sandbox("--state-dir", a.state("sandbox"))),
 	}
-	demo := demoPlatforms()
 	if setup.Bluesky != "" {
-		servers, demo = append(servers, children.Start(setup.BlueskyServer())), append(demo, v1alpha1.PlatformBluesky)
+		servers = append(servers, children.Start(setup.BlueskyServer()))
 	}
 	if err := waitReady(ctx, servers...); err != nil {
 		return "", err
@@ -220,7 +218,7 @@ func (a *app) startAll(ctx context.Context, setup *processes.Setup, children *su
 	err = step("demo team", func() error {
 		ctx, cancel := context.WithTimeout(ctx, demoLimit)
 		defer cancel()
-		token, err = cluster.Demo(ctx, client, demo, granter(setup))
+		token, err = cluster.Demo(ctx, client, demoPlatforms(), granter(setup))
 		if err != nil {
 			return fmt.Errorf("%w\n%s may have details", err, manager.LogPath())
 		}

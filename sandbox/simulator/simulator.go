@@ -85,6 +85,10 @@ func Demo(platform, id, username string) state.Account {
 // Terms returns the grant of an account's owner.
 func (p Profile) Terms(a state.Account) state.Terms { return p.Grant(a) }
 
+// NewAccess returns an account's new access token, or "" for a random one. Platforms whose tokens have a form of their
+// own override it.
+func (Profile) NewAccess(state.Account) string { return "" }
+
 // CheckAccount returns an error if a test may not create such an account.
 func (p Profile) CheckAccount(id, username string) error {
 	if !p.ID.Pattern.MatchString(id) {

@@ -9,7 +9,7 @@ root and process. */}}
 {{- $_ := set $all "sandbox" (dict "url" $url "publicURL" (include "herald.evaluation.sandboxURL" .root)) -}}
 {{- end -}}
 {{- range $name, $platform := .root.Values.platforms -}}
-{{- if and $evaluation (ne $name "bluesky") -}}
+{{- if $evaluation -}}
 {{- $section := dict "clientID" "evaluation" "listingLag" "5s" -}}
 {{- if $secrets -}}
 {{- $_ := set $section "clientSecretFile" "/etc/herald/platforms/evaluation/client-secret" -}}

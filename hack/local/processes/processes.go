@@ -68,7 +68,7 @@ type Setup struct {
 	// Platforms are the sandbox's platforms.
 	Platforms []v1alpha1.Platform
 	// Bluesky is the folder with the server that Bluesky's makers publish, which is test/bluesky once it is installed. If it
-	// is empty, Bluesky is not configured.
+	// is empty, the sandbox takes its place.
 	Bluesky string
 	// Namespace is the default namespace in the administrator's kubeconfig.
 	Namespace string
