@@ -70,6 +70,24 @@ func skyRecord(text string, fields ...string) string {
 	return `{"$type":"app.bsky.feed.post","text":` + fmt.Sprintf("%q", text) + `,"createdAt":"2026-12-01T09:00:00.123Z"` + strings.Join(append([]string{""}, fields...), ",") + `}`
 }
 
+// upload uploads a file, and returns the reference to it.
+func (s sky) upload(mime string, file []byte) string {
+	s.t.Helper()
+	r := s.call(http.MethodPost, xrpc+"repo.uploadBlob", s.token, mime, string(file)).want(s.t, "the upload", 200, "blob.size=*")
+	return skyBlob(r.text("blob", "ref", "$link"), r.text("blob", "mimeType"), len(file))
+}
+
+func skyBlob(cid, mime string, size int) string {
+	return fmt.Sprintf(`{"$type":"blob","ref":{"$link":%q},"mimeType":%q,"size":%d}`, cid, mime, size)
+}
+
+func skyImages(images ...string) string {
+	for i := range images {
+		images[i] = `{"image":` + images[i] + `,"alt":"a \"cat\" & 50 %","aspectRatio":{"width":4,"height":3}}`
+	}
+	return `"embed":{"$type":"app.bsky.embed.images","images":[` + strings.Join(images, ",") + `]}`
+}
+
 func TestBlueskySessions(t *testing.T) {
 	b := start(t, "")
 	const password = "demo-demo-demo-demo"
@@ -134,6 +152,7 @@ func TestBlueskyRefuses(t *testing.T) {
 		return fmt.Sprintf(`"facets":[{"index":{"byteStart":%d,"byteEnd":%d},"features":[%s]}]`, begin, end, feature)
 	}
 	const link = `{"$type":"app.bsky.richtext.facet#link","uri":"https://example.org/"}`
+	picture := s.upload("image/jpeg", jpegOf(t, 4, 3))
 	b.each(t, func(record string) reply { return s.put(skyKey+"2", record) }, []row{
 		{"a text is required", `{"createdAt":"2026-12-01T09:00:00Z"}`, bad},
 		{"so is a time", `{"text":"a"}`, bad},
@@ -155,10 +174,43 @@ func TestBlueskyRefuses(t *testing.T) {
 		{"a hashtag has no sign", skyRecord("abc", facet(0, 3, `{"$type":"app.bsky.richtext.facet#tag","tag":"#abc"}`)), bad},
 		{"a reply needs its posts", skyRecord("a", `"reply":{"root":{"uri":"at://`+blueskyDID+`/app.bsky.feed.post/`+skyKey+`7","cid":"b"},"parent":{"uri":"at://`+blueskyDID+`/app.bsky.feed.post/`+skyKey+`7","cid":"b"}}`), bad},
 		{"quotes are not simulated", skyRecord("a", `"embed":{"$type":"app.bsky.embed.record"}`), bad},
+		{"an image has an alt text", skyRecord("a", strings.Replace(skyImages(picture), `"alt"`, `"altText"`, 1)), bad},
+		{"four images are the most", skyRecord("a", skyImages(picture, picture, picture, picture, picture)), bad},
+		{"an image is no video", skyRecord("a", `"embed":{"$type":"app.bsky.embed.video","video":`+picture+`}`), bad},
+		{"a shape has two sides", skyRecord("a", strings.Replace(skyImages(picture), `"height":3`, `"height":0`, 1)), bad},
+		{"a card has a title", skyRecord("a", `"embed":{"$type":"app.bsky.embed.external","external":{"uri":"https://example.org/","description":""}}`), bad},
+		{"a file has to exist", skyRecord("a", skyImages(skyBlob("bafkreiother", "image/jpeg", 9))), blueskyError(400, "BlobNotFound")},
+		{"with its type", skyRecord("a", skyImages(strings.Replace(picture, "image/jpeg", "image/png", 1))), blueskyError(400, "InvalidMimeType")},
+		{"and its size", skyRecord("a", skyImages(strings.Replace(picture, `"size":`, `"size":1`, 1))), blueskyError(400, "InvalidSize")},
 	})
 	s.put("first", skyRecord("a")).want(t, "a key is a TID", bad...)
 	s.send("repo.putRecord", `{"repo":"`+blueskyDID+`","collection":"app.bsky.feed.like","rkey":"`+skyKey+`2","record":{}}`).want(t, "there are only posts", bad...)
 	same(t, "nothing was published", 0, len(b.posted("bluesky")))
+}
+
+func TestBlueskyFiles(t *testing.T) {
+	b := start(t, "")
+	s := b.sky()
+	file := jpegOf(t, 4, 3)
+	picture := s.upload("application/octet-stream", file)
+	same(t, "the type is that of the content, and the same bytes are the same file", picture, s.upload("image/png", file))
+	_, rest, _ := strings.Cut(picture, `"$link":"`)
+	cid, _, _ := strings.Cut(rest, `"`)
+	same(t, "the id is that of raw bytes", true, strings.HasPrefix(cid, "bafkrei"))
+	fetched := xrpc + "sync.getBlob?did=" + blueskyDID + "&cid=" + cid
+	b.page(fetched).want(t, "a file without a post is not served", blueskyError(400, "InvalidRequest")...)
+	s.put(skyKey+"2", skyRecord("look", skyImages(picture, picture))).want(t, "a file may be shown twice", 200)
+	s.put(skyKey+"3", skyRecord("look again", skyImages(picture))).want(t, "and in another post", 200)
+	same(t, "the file is served", string(file), b.page(fetched).want(t, "the file", 200, "Content-Type: image/jpeg").body)
+	film := s.upload("video/mp4", movie("isom", 640, 480, 3*time.Second, 300_000))
+	b.clock.Step(time.Hour)
+	s.put(skyKey+"4", skyRecord("moves", `"embed":{"$type":"app.bsky.embed.video","video":`+film+`,"alt":"a cat"}`)).want(t, "an hour later, a file without a post is gone", blueskyError(400, "BlobNotFound")...)
+	s.put(skyKey+"5", skyRecord("look", skyImages(picture))).want(t, "one of a post remains", 200)
+	film = s.upload("video/mp4", movie("isom", 640, 480, 3*time.Second, 300_000))
+	s.put(skyKey+"4", skyRecord("moves", `"embed":{"$type":"app.bsky.embed.video","video":`+film+`,"alt":"a cat"}`)).want(t, "it is uploaded again", 200)
+	media, _ := field(b.posted("bluesky"), 3, "media").([]any)
+	same(t, "the video has its alt text", "a cat", field(media, 0, "alt_text"))
+	s.call(http.MethodPost, xrpc+"repo.uploadBlob", "", "image/jpeg", string(file)).want(t, "an upload needs a session", blueskyError(401, "AuthMissing")...)
 }
 
 func TestBlueskyReads(t *testing.T) {

@@ -52,6 +52,10 @@ func visible() map[string]func(b *box) reply {
 			return b.toot("status=hello&media_ids[]=" + b.mastodonImage())
 		},
 		"bluesky put": func(b *box) reply { return b.sky().put(skyKey+"2", skyRecord("hello")) },
+		"bluesky put with an image": func(b *box) reply {
+			s := b.sky()
+			return s.put(skyKey+"2", skyRecord("hello", skyImages(s.upload("image/jpeg", photo(b)))))
+		},
 		"bluesky create": func(b *box) reply {
 			return b.sky().send("repo.createRecord", `{"repo":"`+blueskyDID+`","collection":"app.bsky.feed.post","record":`+skyRecord("hello")+`}`)
 		},

@@ -22,7 +22,7 @@ const Name = "bluesky"
 
 // Operations that have no name in faults; only `*` matches them.
 const (
-	opRead    faults.Operation = "read" // a handle, or the server
+	opRead    faults.Operation = "read" // a handle, a blob, or the server
 	opDelete  faults.Operation = "delete"
 	opSession faults.Operation = "session" // begun, continued or ended
 )
@@ -121,15 +121,18 @@ func (p *Platform) Register(mux *http.ServeMux) {
 		"POST com.atproto.server.deleteSession":  {opSession, p.deleteSession},
 		"GET com.atproto.server.getSession":      {faults.Identity, p.getSession},
 		"GET com.atproto.identity.resolveHandle": {opRead, p.resolveHandle},
+		"POST com.atproto.repo.uploadBlob":       {faults.Upload, p.uploadBlob},
 		"POST com.atproto.repo.putRecord":        {faults.Publish, p.putRecord},
 		"POST com.atproto.repo.createRecord":     {faults.Publish, p.createRecord},
 		"POST com.atproto.repo.deleteRecord":     {opDelete, p.deleteRecord},
 		"GET com.atproto.repo.getRecord":         {faults.Status, p.getRecord},
 		"GET com.atproto.repo.listRecords":       {faults.List, p.listRecords},
+		"GET com.atproto.sync.getBlob":           {opRead, p.getBlob},
 	} {
 		verb, name, _ := strings.Cut(method, " ")
 		mux.Handle(verb+" /bluesky/xrpc/"+name, p.Gate.Handler(faults.Route{
 			Platform: Name, Operation: route.op, Dialect: dialect{p}, Account: p.accountOf, Act: route.act,
+			Streams: route.op == faults.Upload,
 		}))
 		mux.HandleFunc("/bluesky/xrpc/"+name, func(w http.ResponseWriter, r *http.Request) {
 			p.fail(w, invalid("Incorrect HTTP method ("+r.Method+") expected "+verb))

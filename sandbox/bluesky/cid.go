@@ -6,15 +6,20 @@ package bluesky
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/hex"
 	"slices"
 	"strings"
 
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// cidOfRecord begins the id (CID) of a record: the version, the encoding of what is hashed, and SHA-256 with its length
-// (AT Protocol, "Data Model"). In base 32, it is bafyrei.
-var cidOfRecord = []byte{1, 0x71, 0x12, sha256.Size}
+// The beginnings of the ids (CIDs) of a record and of a file: the version, the encoding of what is hashed, and SHA-256
+// with its length (AT Protocol, "Data Model"). In base 32, ids of records begin with bafyrei, and those of files with
+// bafkrei.
+var (
+	cidOfRecord = []byte{1, 0x71, 0x12, sha256.Size}
+	cidOfFile   = []byte{1, 0x55, 0x12, sha256.Size}
+)
 
 var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
@@ -26,6 +31,12 @@ func cid(begin, hash []byte) string {
 func recordCID(record []byte) string {
 	hash := sha256.Sum256(record)
 	return cid(cidOfRecord, hash[:])
+}
+
+// fileCID returns the id of a file with a hash in hexadecimal digits.
+func fileCID(hash string) string {
+	digest, _ := hex.DecodeString(hash) // the blob store wrote it
+	return cid(cidOfFile, digest)
 }
 
 // keyAlphabet has the digits of a record's key, in the order of their values (AT Protocol, "Timestamp Identifiers").

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bluesky simulates one server of Bluesky's accounts (PDS): sessions of app passwords, posts with
-// links, replies, and the reading of records.
+// Package bluesky simulates one server of Bluesky's accounts (PDS): sessions of app passwords, blobs, posts with
+// links, images, a video or a card, replies, and the reading of records.
 //
 // It follows the lexicons and the AT Protocol's specifications at atproto.com as of October 2026. Where they leave a
 // response open, a comment names the file of @atproto/pds 0.5.35 that shows it, and test/bluesky compares both. The

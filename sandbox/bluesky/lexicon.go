@@ -75,15 +75,16 @@ const (
 // wrong returns the error for a record that its lexicon does not allow (packages/pds/src/repo/prepare.ts).
 func wrong(text string) *problem { return invalid("Invalid " + posts + " record: " + text) }
 
-// draft reads a record. It returns a problem if the server would not create it. The server does not check what facets and replies refer to; the sandbox does, because such a post is not displayed as it
+// draft reads a record. It returns the files that it refers to, and a problem if the server would not create it. The
+// server does not check what facets and replies refer to; the sandbox does, because such a post is not displayed as it
 // was meant.
-func (p *Platform) draft(account state.Account, content json.RawMessage) (state.Draft, *problem) {
+func (p *Platform) draft(account state.Account, content json.RawMessage) (state.Draft, []state.Container, *problem) {
 	var post record
 	if with := p.parse(content, &post); with != nil {
-		return state.Draft{}, wrong(with.text)
+		return state.Draft{}, nil, wrong(with.text)
 	}
 	if post.Type != "" && post.Type != posts {
-		return state.Draft{}, invalid("Invalid $type: expected " + posts + ", got " + post.Type)
+		return state.Draft{}, nil, invalid("Invalid $type: expected " + posts + ", got " + post.Type)
 	}
 	with := post.check()
 	if with == nil {
@@ -94,18 +95,19 @@ func (p *Platform) draft(account state.Account, content json.RawMessage) (state.
 		draft.Text = *post.Text
 		with = p.answer(&draft, post.Reply)
 	}
-	if with == nil && len(post.Embed) > 0 {
-		with = wrong("embeds are not simulated")
-	}
 	if with != nil {
-		return draft, with
+		return draft, nil, with
+	}
+	files, with := p.embed(account, &draft, post.Embed)
+	if with != nil {
+		return draft, nil, with
 	}
 	var compact bytes.Buffer
 	err := json.Compact(&compact, content)
 	if err == nil {
 		draft.Detail, err = json.Marshal(detail{CID: recordCID(compact.Bytes()), Record: compact.Bytes()})
 	}
-	return draft, p.broken("a post could not be encoded", account.ID, err)
+	return draft, files, p.broken("a post could not be encoded", account.ID, err)
 }
 
 // check validates the fields without parts.

@@ -115,7 +115,7 @@ func (p *Platform) writes(w http.ResponseWriter, r *faults.Request, check func(i
 		p.fail(w, with)
 		return
 	}
-	draft, with := p.draft(account, in.Record)
+	draft, files, with := p.draft(account, in.Record)
 	if with == nil && in.Key != "" && !isKey(in.Key) {
 		with = wrong("Invalid record key " + in.Key)
 	}
@@ -141,15 +141,18 @@ func (p *Platform) writes(w http.ResponseWriter, r *faults.Request, check func(i
 		p.fail(w, with)
 		return
 	}
-	p.publish(w, account, draft)
+	p.publish(w, account, draft, files)
 }
 
 // publish creates a post, and responds with its place.
-func (p *Platform) publish(w http.ResponseWriter, account state.Account, draft state.Draft) {
+func (p *Platform) publish(w http.ResponseWriter, account state.Account, draft state.Draft, files []state.Container) {
 	post, err := p.Store.Publish(account.Key, draft)
 	if quota, full := errors.AsType[*state.QuotaError](err); full {
 		p.limited(w, writePoints*quota.Quota, quota.Resets.Sub(p.Clock.Now()))
 		return
+	}
+	if err == nil {
+		err = p.use(files)
 	}
 	if with := p.broken("a post could not be kept", account.ID, err); with != nil {
 		p.fail(w, with)
