@@ -33,7 +33,7 @@ func (s *Suite) testIdentify(t *testing.T) {
 	t.Run("account", func(t *testing.T) {
 		f := s.start(t, clock.RealClock{})
 		identity, err := f.platform.Identify(t.Context(), f.token())
-		if err != nil || identity.AccountID != f.account.ID || identity.Username != f.account.Username || identity.DisplayName == "" || identity.IconURL == "" {
+		if err != nil || identity.AccountID != f.account.ID || identity.Username != f.account.Username || identity.DisplayName == "" || (identity.IconURL == "") != s.NoPicture {
 			t.Errorf("got %+v, %v; want account %s", identity, err, f.account.ID)
 		}
 		_, err = f.platform.Identify(t.Context(), platforms.Token{Access: "nobody's"})
@@ -59,6 +59,7 @@ func (s *Suite) testIdentify(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := s.start(t, clock.RealClock{})
+			s.skipUnnoticed(t, tc.fault)
 			tc.fault.Operation = "identity"
 			f.fault(t, tc.fault)
 			_, err := f.platform.Identify(t.Context(), f.token())
@@ -67,6 +68,15 @@ func (s *Suite) testIdentify(t *testing.T) {
 			}
 			f.checkNoSecrets(t, err)
 		})
+	}
+}
+
+// skipUnnoticed skips the test of a fault that the platform's own sessions conceal. The platform tests their renewal
+// itself.
+func (s *Suite) skipUnnoticed(t *testing.T, fault sandboxtest.Fault) {
+	t.Helper()
+	if s.Sessions && fault.Kind == "token_expired" {
+		t.Skipf("%s renews its sessions within a call", s.Name)
 	}
 }
 

@@ -40,6 +40,9 @@ func (s *Suite) testLookup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := published
 			tc.change(&job)
+			if p.Capabilities().Idempotent {
+				tc.reason, tc.want = "the key alone identifies the post", 1
+			}
 			found, err := p.Lookup(t.Context(), job)
 			if err != nil || found.Matches != tc.want {
 				t.Errorf("%s: found %+v, %v", tc.reason, found, err)
@@ -74,7 +77,7 @@ func (s *Suite) testLookupFaults(t *testing.T) {
 				t.Fatalf("got %+v", got)
 			}
 			operations := []string{"list"}
-			if job.Checkpoint != "" || job.OperationID != "" {
+			if job.Checkpoint != "" || job.OperationID != "" || p.Capabilities().Idempotent {
 				operations = append(operations, "status")
 			}
 			for _, operation := range operations {
@@ -101,6 +104,9 @@ func (s *Suite) testLookupFaults(t *testing.T) {
 
 func (s *Suite) testLookupLag(t *testing.T) {
 	f, p := s.publisher(t)
+	if p.Capabilities().Idempotent {
+		t.Skipf("%s reads a post by its key", s.Name)
+	}
 	job := f.prepared(t, "hello")
 	published := p.Publish(t.Context(), job)
 	if published.Outcome != platforms.Posted {
@@ -121,6 +127,43 @@ func (s *Suite) testLookupLag(t *testing.T) {
 	}
 	f.clearFaults(t)
 	f.checkLookup(t, p, job, 1)
+}
+
+// testRepeated repeats the publishing call of an idempotent platform. One post results, also if a response was lost.
+func (s *Suite) testRepeated(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		fault  sandboxtest.Fault
+	}{
+		"answered":      {"another process may repeat a call", sandboxtest.Fault{}},
+		"closed before": {"the first call had no effect", sandboxtest.Fault{Kind: "drop_before"}},
+		"closed after":  {"the first call had its effect", sandboxtest.Fault{Kind: "drop_after"}},
+		"error after":   {"an error does not exclude it", sandboxtest.Fault{Kind: "error_after", Status: 500}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, p := s.publisher(t)
+			if !p.Capabilities().Idempotent {
+				t.Skipf("%s is not idempotent", s.Name)
+			}
+			job := f.prepared(t, "hello")
+			if tc.fault.Kind != "" {
+				tc.fault.Operation = "publish"
+				f.fault(t, tc.fault)
+			}
+			for range 3 {
+				got := p.Publish(t.Context(), job)
+				if got.Outcome != platforms.Posted && got.Outcome != platforms.Unknown {
+					t.Errorf("%s: got %+v (%v)", tc.reason, got, got.Err)
+				}
+			}
+			f.checkLookup(t, p, job, 1)
+			other := job
+			other.Key.Sum[0]++
+			if found, err := p.Lookup(t.Context(), other); err != nil || !found.Proof || found.Matches != 0 {
+				t.Errorf("another key has the post %+v, %v", found, err)
+			}
+		})
+	}
 }
 
 // testLookupPages looks up a post that is followed by more posts than any platform lists on one page.

@@ -50,6 +50,10 @@ type Suite struct {
 	New func(t *testing.T, sandboxURL string) platforms.Platform
 	// Renewal is how the platform renews access tokens.
 	Renewal Renewal
+	// Sessions reports whether a call renews an expired session, so that the caller does not notice it.
+	Sessions bool
+	// NoPicture reports whether accounts have no address of a picture.
+	NoPicture bool
 	// AccountID returns the id of the n-th account. If it is nil, ids are numbers.
 	AccountID func(n int64) string
 	// Account holds additional settings for the platform's accounts in the sandbox, such as a different login.
@@ -66,6 +70,9 @@ type Suite struct {
 	// Resumes is the maximum number of bytes that are sent again after an upload was interrupted. Zero means that the
 	// upload starts over.
 	Resumes int64
+	// UploadsAgain reports whether a preparation uploads the files of an earlier one again: their ids are hashes, and
+	// nothing shows whether the platform still has them.
+	UploadsAgain bool
 	// First is the category for tests that need only one kind of post; empty for the simplest one that the platform
 	// delivers.
 	First v1alpha1.Category
@@ -78,7 +85,8 @@ type Suite struct {
 	// call that sets it, or empty if it is set by the call that uploads the file.
 	AltTexts    []v1alpha1.Category
 	AltTextCall string
-	// MaxAltText is the longest alt text that the platform accepts, in characters. It defaults to v1alpha1.MaxAltText.
+	// MaxAltText is the longest alt text that the platform accepts, in characters. It defaults to v1alpha1.MaxAltText; a
+	// negative one means that there is no limit.
 	MaxAltText int
 	// Refusals are responses that the platform may send for a published post, by name, in addition to those that every
 	// suite tests.
@@ -109,6 +117,7 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("LookupFaults", s.testLookupFaults)
 	t.Run("LookupLag", s.testLookupLag)
 	t.Run("LookupPages", s.testLookupPages)
+	t.Run("Repeated", s.testRepeated)
 	t.Run("Confirm", s.testConfirm)
 	t.Run("Recent", s.testRecent)
 	if s.prepares(publisher) {

@@ -181,6 +181,9 @@ func (s *Suite) testUploads(t *testing.T) {
 			})
 			t.Run("may fail", func(t *testing.T) {
 				f, _, preparer := s.preparer(t)
+				if s.LateProcessing {
+					t.Skipf("%s works on files when they are published", s.Name)
+				}
 				if _, err := f.control.Account(t.Context(), s.Name, f.account.ID, map[string]any{"processing_error": "InvalidMedia"}); err != nil {
 					t.Fatal(err)
 				}
@@ -201,7 +204,7 @@ func (s *Suite) testUploadsUsed(t *testing.T, category v1alpha1.Category) {
 	job := f.prepare(t, f.post(t, category, "hello"))
 	before := f.arrived(t, "upload")
 	again, err := preparer.Prepare(t.Context(), job)
-	if err != nil || again != job.Checkpoint || f.arrived(t, "upload") != before {
+	if err != nil || again != job.Checkpoint || f.arrived(t, "upload") != before && !s.UploadsAgain {
 		t.Errorf("got %q, %v after %d more calls; the upload is still valid", again, err, f.arrived(t, "upload")-before)
 	}
 	if got := p.Publish(t.Context(), job); got.Outcome != platforms.Posted {
@@ -220,7 +223,7 @@ func (s *Suite) testUploadsPublished(t *testing.T, category v1alpha1.Category) {
 	}
 	before := f.arrived(t, "upload")
 	again, err := preparer.Prepare(t.Context(), job)
-	if again != job.Checkpoint || f.arrived(t, "upload") != before || err != nil && err.Class != platforms.ClassDuplicate {
+	if again != job.Checkpoint || f.arrived(t, "upload") != before && !s.UploadsAgain || err != nil && err.Class != platforms.ClassDuplicate {
 		t.Errorf("got %q, %v after %d more uploads; the files of a published post must not be uploaded again", again, err, f.arrived(t, "upload")-before)
 	}
 	f.checkLookup(t, p, job, 1)

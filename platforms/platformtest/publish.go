@@ -130,6 +130,7 @@ func (s *Suite) testPublishFaults(t *testing.T) {
 	for _, category := range s.simplest(s.New(t, "http://herald.invalid")) {
 		for name, tc := range tests {
 			t.Run(string(category)+" "+name, func(t *testing.T) {
+				s.skipUnnoticed(t, tc.fault)
 				f, p := s.publisher(t)
 				job := f.prepare(t, f.post(t, category, "hello"))
 				// The HTTP client might retry a request on a reused connection.
