@@ -107,7 +107,13 @@ func publish(t *testing.T, p *bluesky.Platform, job platforms.Job) string {
 
 // TestPosts publishes every kind of post, and compares what Bluesky's client reads.
 func TestPosts(t *testing.T) {
-	s := start(t, "bakery.test", "zoe.test")
+	for name, begin := range servers {
+		t.Run(name, func(t *testing.T) { testPosts(t, begin(t, "bakery.test", "zoe.test")) })
+	}
+}
+
+func testPosts(t *testing.T, s *server) {
+	t.Helper()
 	acme, zoe := &s.Accounts[0], &s.Accounts[1]
 	p := newAt(t, s.URL)
 	identity, err := p.Identify(t.Context(), platforms.Token{Access: acme.token()})
@@ -235,7 +241,13 @@ func (discard) WriteHeader(int)             {}
 // TestLostAnswer cuts the connection of the visible call. One read settles the outcome, and repeating the call
 // publishes nothing twice.
 func TestLostAnswer(t *testing.T) {
-	s := start(t, "bakery.test")
+	for name, begin := range servers {
+		t.Run(name, func(t *testing.T) { testLostAnswer(t, begin(t, "bakery.test")) })
+	}
+}
+
+func testLostAnswer(t *testing.T, s *server) {
+	t.Helper()
 	acme := &s.Accounts[0]
 	p := newAt(t, s.URL)
 	for name, tc := range map[string]struct {
@@ -278,9 +290,15 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestRefusals tests the errors that the server really returns.
+// TestRefusals tests the errors that the server really returns, and that the simulated one returns the same.
 func TestRefusals(t *testing.T) {
-	s := start(t, "bakery.test")
+	for name, begin := range servers {
+		t.Run(name, func(t *testing.T) { testRefusals(t, begin(t, "bakery.test")) })
+	}
+}
+
+func testRefusals(t *testing.T, s *server) {
+	t.Helper()
 	acme := &s.Accounts[0]
 	p := newAt(t, s.URL)
 	for name, tc := range map[string]struct {

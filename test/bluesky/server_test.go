@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package bluesky tests platforms/bluesky against the server that Bluesky's makers publish (npm: @atproto/pds), and
-// reads everything back with their client (npm: @atproto/api).
+// reads everything back with their client (npm: @atproto/api). The same tests run on the simulated server: a simulator
+// alone would repeat its author's mistakes.
 package bluesky
 
 import (
