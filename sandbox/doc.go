@@ -35,7 +35,7 @@
 //	… for Instagram    the same below /instagram/graph.facebook.com
 //	TikTok             /tiktok/v2/auth/authorize/; POST /tiktok/v2/oauth/token/
 //	Google             /youtube/o/oauth2/v2/auth; POST /youtube/token
-//	Mastodon           POST /mastodon/api/v1/apps, then /mastodon/oauth/authorize; POST /mastodon/oauth/token
+//	Mastodon           POST /mastodon/api/v1/apps, then /mastodon/oauth/authorize; POST /mastodon/oauth/token and /mastodon/oauth/revoke
 //
 // The control API uses JSON. Lists and objects have the form {"data": …}, errors {"error": {"code", "message"}}.
 //

@@ -228,6 +228,50 @@ func TestMastodonScopes(t *testing.T) {
 	redeem(once, secret).want(t, "a code works once", 400, "error=invalid_grant")
 	b.call(http.MethodGet, "/mastodon/api/v1/accounts/verify_credentials", token, "", "").want(t, "reading is permitted", 200, "id="+mastodonID)
 	b.call(http.MethodPost, mastodonStatuses, token, formType, "status=a").want(t, "writing is not", mastodonError(403, "outside the authorized scopes")...)
-	b.call(http.MethodPost, "/mastodon/oauth/revoke", "", formType, "token="+token).want(t, "the token is revoked", 200)
+	redeem(code(), secret).want(t, "an app has one token of an account", 200, "access_token="+token)
+	revoke := func(token, secret string) reply {
+		return b.call(http.MethodPost, "/mastodon/oauth/revoke", "", formType, url.Values{"token": {token}, "client_id": {id}, "client_secret": {secret}}.Encode())
+	}
+	revoke(token, "wrong").want(t, "an app revokes its tokens", 403, "error=unauthorized_client")
+	revoke(demo(t, "mastodon").AccessToken, secret).want(t, "and no others", 403, "error=unauthorized_client")
+	revoke(token, secret).want(t, "the token is revoked", 200)
 	b.call(http.MethodGet, "/mastodon/api/v1/accounts/verify_credentials", token, "", "").want(t, "the token is invalid", 401)
+	redeem(code(), secret).want(t, "the next consent has another token", 200, "!"+token)
+}
+
+// TestMastodonConsent requests what an app may not have.
+func TestMastodonConsent(t *testing.T) {
+	b := start(t, "")
+	id := b.call(http.MethodPost, "/mastodon/api/v1/apps", "", formType, "client_name=Herald&redirect_uris=https://a.example/back&scopes=read+write:media").
+		want(t, "an app is registered", 200).text("client_id")
+	for why, tc := range map[string]struct {
+		name, value string
+		want        string
+	}{
+		"the page has the app's name":                 {"scope", "read:accounts write:media", "<strong>Herald</strong>"},
+		"an app has to be registered":                 {"client_id", "1", "unknown client"},
+		"with its redirect URI":                       {"redirect_uri", "https://a.example/other", "match client redirect URI"},
+		"and its scopes":                              {"scope", "write:statuses", "scope is invalid"},
+		"a plain code challenge protects from nobody": {"code_challenge", "abc", "must be S256"},
+	} {
+		query := url.Values{"client_id": {id}, "redirect_uri": {"https://a.example/back"}, "scope": {"read"}, "response_type": {"code"}}
+		query.Set(tc.name, tc.value)
+		if page := b.page("/mastodon/oauth/authorize?" + query.Encode()); !strings.Contains(page.body, tc.want) {
+			t.Errorf("%s: %s", why, page.body)
+		}
+	}
+	b.page("/mastodon/.well-known/oauth-authorization-server").want(t, "the server announces PKCE", 200, "code_challenge_methods_supported.0=S256")
+}
+
+// TestMastodonAppTokens requests tokens of an app itself, which shows whether the server still has the app.
+func TestMastodonAppTokens(t *testing.T) {
+	b := start(t, "")
+	app := b.call(http.MethodPost, "/mastodon/api/v1/apps", "", formType, "client_name=a&redirect_uris=https://a.example/back&scopes=read").want(t, "an app", 200)
+	b.each(t, func(form string) reply {
+		return b.call(http.MethodPost, "/mastodon/oauth/token", "", formType, "grant_type=client_credentials&"+form)
+	}, []row{
+		{"the server has it", "client_id=" + app.text("client_id") + "&client_secret=" + app.text("client_secret") + "&scope=read:accounts", is{200, "scope=read:accounts"}},
+		{"not with this scope", "client_id=" + app.text("client_id") + "&client_secret=" + app.text("client_secret") + "&scope=write", is{400, "error=invalid_scope"}},
+		{"it has no other", "client_id=1&client_secret=2", is{401, "error=invalid_client"}},
+	})
 }

@@ -7,13 +7,10 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/herald-social/herald/sandbox/faults"
-	"github.com/herald-social/herald/sandbox/oauth"
 	"github.com/herald-social/herald/sandbox/simulator"
 )
 
@@ -22,6 +19,21 @@ type app struct {
 	ID, Name, Secret string
 	Redirects        []string
 	Scopes           []string
+}
+
+// allows reports whether the app may request a scope. "read" includes "read:accounts" (api/oauth-scopes).
+func (a *app) allows(scope string) bool {
+	whole, _, _ := strings.Cut(scope, ":")
+	return slices.Contains(a.Scopes, scope) || slices.Contains(a.Scopes, whole)
+}
+
+// appOf returns the app that a request identifies by its id and secret.
+func (p *Platform) appOf(q *params) (found app, ok bool) {
+	id, secret := q.text("client_id"), q.text("client_secret")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found, ok = p.apps[id]
+	return found, ok && secret == found.Secret
 }
 
 // registerApp is POST /api/v1/apps. Anyone may register one.
@@ -68,66 +80,4 @@ func (p *Platform) verifyApp(w http.ResponseWriter, r *faults.Request) {
 		return
 	}
 	p.write(w, http.StatusOK, map[string]any{"name": "sandbox", "website": nil, "scopes": []string{"read", "write"}})
-}
-
-// codeLife is how long an authorization code is valid (config/initializers/doorkeeper.rb).
-const codeLife = 10 * time.Minute
-
-func newDialog(opts simulator.Options) *oauth.Dialog {
-	return oauth.NewDialog(&oauth.Dialog{Options: opts, Profile: profile, ClientParam: "client_id", CodeLife: codeLife})
-}
-
-// token is POST /oauth/token (methods/oauth).
-func (p *Platform) token(w http.ResponseWriter, r *faults.Request) {
-	q, ok := readParams(r)
-	if !ok {
-		oauthFail(w, "invalid_request", "Missing required parameter: grant_type.")
-		return
-	}
-	p.mu.Lock()
-	client, known := p.apps[q.text("client_id")]
-	p.mu.Unlock()
-	switch {
-	case !known || q.text("client_secret") != client.Secret:
-		oauthFail(w, "invalid_client", "Client authentication failed due to unknown client, no client authentication included, or unsupported authentication method.")
-	case q.text("grant_type") != "authorization_code":
-		oauthFail(w, "unsupported_grant_type", "The authorization grant type is not supported by the authorization server.")
-	default:
-		p.exchange(w, client, q.values)
-	}
-}
-
-func (p *Platform) exchange(w http.ResponseWriter, client app, form url.Values) {
-	granted, ok := p.dialog.Redeem(form.Get("code"), client.ID, form.Get("redirect_uri"))
-	if !ok || !granted.Verified(form.Get("code_verifier"), oauth.Base64URL) {
-		oauthFail(w, "invalid_grant", "The provided authorization grant is invalid, expired, revoked, does not match the redirection URI used in the authorization request, or was issued to another client.")
-		return
-	}
-	tokens, err := p.dialog.Tokens(granted, 0, false)
-	if err != nil {
-		p.fail(w, problemFor(http.StatusInternalServerError))
-		return
-	}
-	p.write(w, http.StatusOK, map[string]any{
-		"access_token": tokens.Access, "token_type": "Bearer", "scope": strings.Join(granted.Scopes, " "), "created_at": p.Clock.Now().Unix(),
-	})
-}
-
-// revoke is POST /oauth/revoke.
-func (p *Platform) revoke(w http.ResponseWriter, r *faults.Request) {
-	q, _ := readParams(r)
-	if with := p.broken("a token could not be revoked", "", p.Store.Revoke(q.text("token"))); with != nil {
-		p.fail(w, with)
-		return
-	}
-	p.write(w, http.StatusOK, map[string]any{})
-}
-
-// oauthFail responds with an error as in RFC 6749, section 5.2.
-func oauthFail(w http.ResponseWriter, code, description string) {
-	status := http.StatusBadRequest
-	if code == "invalid_client" {
-		status = http.StatusUnauthorized
-	}
-	simulator.WriteJSON(w, status, "application/json; charset=utf-8", map[string]string{"error": code, "error_description": description})
 }

@@ -24,7 +24,8 @@ const (
 	opRead     faults.Operation = "read" // an account, a post, its source, or the server
 	opDelete   faults.Operation = "delete"
 	opRegister faults.Operation = "register" // an app
-	opExchange faults.Operation = "exchange" // a code or a token
+	opExchange faults.Operation = "exchange" // a code or an app's secret
+	opRevoke   faults.Operation = "revoke"   // a token
 )
 
 // Platform is the simulated Mastodon server.
@@ -36,14 +37,17 @@ type Platform struct {
 	// posting ensures that the requests with one Idempotency-Key run one at a time.
 	posting simulator.Locks
 
-	mu   sync.Mutex
-	keys map[string]keyUse
-	apps map[string]app
+	mu     sync.Mutex
+	keys   map[string]keyUse
+	apps   map[string]app
+	issued map[issue]string
 }
 
 // New returns the simulator.
 func New(opts simulator.Options) *Platform {
-	return &Platform{Options: opts, Profile: profile, dialog: newDialog(opts), keys: map[string]keyUse{}, apps: map[string]app{}}
+	p := &Platform{Options: opts, Profile: profile, keys: map[string]keyUse{}, apps: map[string]app{}, issued: map[issue]string{}}
+	p.dialog = p.newDialog()
+	return p
 }
 
 var idPattern = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
@@ -90,25 +94,26 @@ func (p *Platform) Register(mux *http.ServeMux) {
 		op  faults.Operation
 		act func(http.ResponseWriter, *faults.Request)
 	}{
-		"GET /mastodon/api/v1/accounts/verify_credentials": {faults.Identity, p.verifyCredentials},
-		"GET /mastodon/api/v1/accounts/lookup":             {opRead, p.lookupAccount},
-		"GET /mastodon/api/v1/accounts/{id}":               {opRead, p.readAccount},
-		"GET /mastodon/api/v1/accounts/{id}/statuses":      {faults.List, p.listStatuses},
-		"POST /mastodon/api/v1/media":                      {faults.Upload, p.upload},
-		"POST /mastodon/api/v2/media":                      {faults.Upload, p.upload},
-		"GET /mastodon/api/v1/media/{id}":                  {faults.Status, p.readMedia},
-		"PUT /mastodon/api/v1/media/{id}":                  {faults.Metadata, p.changeMedia},
-		"POST /mastodon/api/v1/statuses":                   {faults.Publish, p.createStatus},
-		"GET /mastodon/api/v1/statuses/{id}":               {opRead, p.readStatus},
-		"GET /mastodon/api/v1/statuses/{id}/source":        {opRead, p.readSource},
-		"GET /mastodon/api/v1/statuses/{id}/context":       {opRead, p.readContext},
-		"DELETE /mastodon/api/v1/statuses/{id}":            {opDelete, p.deleteStatus},
-		"GET /mastodon/api/v1/instance":                    {opRead, p.instanceV1},
-		"GET /mastodon/api/v2/instance":                    {opRead, p.instanceV2},
-		"POST /mastodon/api/v1/apps":                       {opRegister, p.registerApp},
-		"GET /mastodon/api/v1/apps/verify_credentials":     {opRead, p.verifyApp},
-		"POST /mastodon/oauth/token":                       {opExchange, p.token},
-		"POST /mastodon/oauth/revoke":                      {opExchange, p.revoke},
+		"GET /mastodon/api/v1/accounts/verify_credentials":     {faults.Identity, p.verifyCredentials},
+		"GET /mastodon/api/v1/accounts/lookup":                 {opRead, p.lookupAccount},
+		"GET /mastodon/api/v1/accounts/{id}":                   {opRead, p.readAccount},
+		"GET /mastodon/api/v1/accounts/{id}/statuses":          {faults.List, p.listStatuses},
+		"POST /mastodon/api/v1/media":                          {faults.Upload, p.upload},
+		"POST /mastodon/api/v2/media":                          {faults.Upload, p.upload},
+		"GET /mastodon/api/v1/media/{id}":                      {faults.Status, p.readMedia},
+		"PUT /mastodon/api/v1/media/{id}":                      {faults.Metadata, p.changeMedia},
+		"POST /mastodon/api/v1/statuses":                       {faults.Publish, p.createStatus},
+		"GET /mastodon/api/v1/statuses/{id}":                   {opRead, p.readStatus},
+		"GET /mastodon/api/v1/statuses/{id}/source":            {opRead, p.readSource},
+		"GET /mastodon/api/v1/statuses/{id}/context":           {opRead, p.readContext},
+		"DELETE /mastodon/api/v1/statuses/{id}":                {opDelete, p.deleteStatus},
+		"GET /mastodon/api/v1/instance":                        {opRead, p.instanceV1},
+		"GET /mastodon/api/v2/instance":                        {opRead, p.instanceV2},
+		"POST /mastodon/api/v1/apps":                           {opRegister, p.registerApp},
+		"GET /mastodon/api/v1/apps/verify_credentials":         {opRead, p.verifyApp},
+		"GET /mastodon/.well-known/oauth-authorization-server": {opRead, p.metadata},
+		"POST /mastodon/oauth/token":                           {opExchange, p.token},
+		"POST /mastodon/oauth/revoke":                          {opRevoke, p.revoke},
 	} {
 		mux.Handle(pattern, p.Gate.Handler(faults.Route{
 			Platform: Name, Operation: route.op, Dialect: dialect{p}, Account: p.BearerAccount(Name), Act: route.act,

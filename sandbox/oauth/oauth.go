@@ -29,6 +29,9 @@ type Dialog struct {
 	simulator.Profile
 	// ClientParam is the name of the parameter with the client's id.
 	ClientParam string
+	// ClientName returns the name of a registered client; nil on a platform whose clients the sandbox does not register. The
+	// page then shows the id.
+	ClientName func(id string) string
 	// CodeLife is the lifetime of a code.
 	CodeLife time.Duration
 	// Fragment is the fragment of the redirect URI; empty for none.
@@ -71,7 +74,7 @@ func (d *Dialog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	consent := pages.Consent{
-		On: d.Name(), Platform: d.Title(), Client: query.Get(d.ClientParam), Scopes: scopesOf(query),
+		On: d.Name(), Platform: d.Title(), Client: d.client(query.Get(d.ClientParam)), Scopes: scopesOf(query),
 		Deny: d.back(redirect, url.Values{"error": {"access_denied"}, "state": {query.Get("state")}}),
 	}
 	for _, account := range d.Store.Summaries() {
@@ -81,6 +84,13 @@ func (d *Dialog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	pages.RenderConsent(w, consent)
+}
+
+func (d *Dialog) client(id string) string {
+	if d.ClientName == nil {
+		return id
+	}
+	return d.ClientName(id)
 }
 
 func (d *Dialog) offered(a state.Account) bool {
