@@ -24,6 +24,46 @@ type Connector interface {
 	Choices(ctx context.Context, token Token) ([]Choice, error)
 }
 
+// ServerConnector is a Platform whose users choose their account's server, and connect accounts by OAuth. Herald registers
+// an app on each server.
+type ServerConnector interface {
+	Platform
+
+	// ServerURL returns the server's address, as in spec.server of a Connection, for what a user typed. It calls nothing. An
+	// error is an *Error for the user.
+	ServerURL(typed string) (string, error)
+
+	// Register returns Herald's app on a server: the known one if it is registered for this site and the server still accepts
+	// it, otherwise a new one. known may be zero. Errors are *Error and never contain a secret.
+	Register(ctx context.Context, server string, site Site, known ServerApp) (ServerApp, error)
+
+	// On returns the Connector of a server, with Herald's app there.
+	On(server string, app ServerApp) Connector
+}
+
+// Site is the installation for which an app is registered.
+type Site struct {
+	// URL is the site's address, which servers show to users. RedirectURI is as in Consent.
+	URL, RedirectURI string
+}
+
+// ServerApp is Herald's app on one server.
+type ServerApp struct {
+	ClientID     string `json:"id"`
+	ClientSecret string `json:"secret"`
+	// RedirectURI and Scopes are those that the app is registered with.
+	RedirectURI string `json:"redirect"`
+	Scopes      string `json:"scopes"`
+	// PKCE reports that the server supports S256 code challenges. Without it, Consent and Code have no verifier.
+	PKCE bool `json:"pkce,omitempty"`
+}
+
+// Revoker is a Platform on which Herald can give up its access to an account.
+type Revoker interface {
+	// Revoke invalidates a token with a ClientID. An error is an *Error. A token that is already invalid is no error.
+	Revoke(ctx context.Context, token Token) error
+}
+
 // PasswordConnector is a Platform whose accounts are connected by an app password: one of several passwords of an account,
 // which its owner creates for a program and can revoke.
 type PasswordConnector interface {
@@ -44,7 +84,7 @@ type Consent struct {
 	// State is returned unchanged. X allows up to 500 characters.
 	State string
 	// Verifier is the PKCE code verifier (RFC 7636): 43 to 128 letters, digits and "-._~". Platforms that support PKCE
-	// receive its hash.
+	// receive its hash. It is empty for a server without PKCE.
 	Verifier string
 }
 

@@ -106,6 +106,8 @@ type Token struct {
 	App string
 	// Server is the address of the account's server, from its Connection, on a platform whose users choose it.
 	Server string
+	// ClientID and ClientSecret are those of the app on the server that the token was issued to, if Herald registered it.
+	ClientID, ClientSecret string
 }
 
 // Identity is the account behind a token.

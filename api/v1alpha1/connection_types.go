@@ -21,6 +21,10 @@ const (
 	CredentialsRefreshExpiresAt = "refreshExpiresAt"
 	// CredentialsScopes is the space-separated list of granted scopes.
 	CredentialsScopes = "scopes"
+	// CredentialsClientID and CredentialsClientSecret are those of the app that Herald registered on the account's server;
+	// absent if Herald did not obtain the token from such an app. Herald revokes the token with them.
+	CredentialsClientID     = "clientID"
+	CredentialsClientSecret = "clientSecret"
 )
 
 // ConnectionSpec identifies the connected account.

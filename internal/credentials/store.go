@@ -162,7 +162,7 @@ func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Cr
 		annotations[key] = value
 	}
 	data := map[string]any{}
-	for _, key := range tokenKeys {
+	for _, key := range slices.Concat(tokenKeys, clientKeys) {
 		data[key] = nil
 		if value, ok := next.Data[key]; ok {
 			data[key] = value

@@ -48,6 +48,8 @@ type Token struct {
 	App string
 	// Server is the address of the account's server, from its Connection, on a platform whose users choose it.
 	Server string
+	// ClientID and ClientSecret are those of the app on the server that the token was issued to, if Herald registered it.
+	ClientID, ClientSecret string
 }
 
 // Fingerprint returns a hash of the access and refresh tokens, which identifies them without revealing them.
@@ -87,6 +89,8 @@ func decode(secret *corev1.Secret, conn *v1alpha1.Connection, apps Apps) (Creden
 			Refresh: value(v1alpha1.CredentialsRefreshToken),
 			Scopes:  value(v1alpha1.CredentialsScopes),
 			Server:  conn.Spec.Server,
+
+			ClientID: value(v1alpha1.CredentialsClientID), ClientSecret: value(v1alpha1.CredentialsClientSecret),
 		},
 		Version: secret.ResourceVersion,
 	}
@@ -150,6 +154,9 @@ func encode(token Token) map[string]any {
 	}
 	if token.Scopes != "" {
 		data[v1alpha1.CredentialsScopes] = []byte(token.Scopes)
+	}
+	if token.ClientID != "" {
+		data[v1alpha1.CredentialsClientID], data[v1alpha1.CredentialsClientSecret] = []byte(token.ClientID), []byte(token.ClientSecret)
 	}
 	return data
 }

@@ -70,6 +70,8 @@ type spoolToken struct {
 	Scopes           string    `json:"scopes,omitempty"`
 	App              string    `json:"app,omitempty"`
 	Server           string    `json:"server,omitempty"`
+	ClientID         string    `json:"clientID,omitempty"`
+	ClientSecret     string    `json:"clientSecret,omitempty"`
 }
 
 var errNotSealed = errors.New("it was changed, or sealed with another key")

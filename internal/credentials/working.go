@@ -77,10 +77,15 @@ func hashTexts(values ...string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-var tokenKeys = []string{
-	v1alpha1.CredentialsAccessToken, v1alpha1.CredentialsRefreshToken, v1alpha1.CredentialsExpiresAt,
-	v1alpha1.CredentialsRefreshExpiresAt, v1alpha1.CredentialsScopes,
-}
+// tokenKeys are the keys that identify an input. clientKeys are copied too, and are not part of its hash: they appear only
+// together with a token of their own.
+var (
+	tokenKeys = []string{
+		v1alpha1.CredentialsAccessToken, v1alpha1.CredentialsRefreshToken, v1alpha1.CredentialsExpiresAt,
+		v1alpha1.CredentialsRefreshExpiresAt, v1alpha1.CredentialsScopes,
+	}
+	clientKeys = []string{v1alpha1.CredentialsClientID, v1alpha1.CredentialsClientSecret}
+)
 
 // Freshness relates an input to the working copy.
 type Freshness string

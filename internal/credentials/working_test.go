@@ -48,6 +48,15 @@ func TestWorkingName(t *testing.T) {
 	}
 }
 
+// TestHashWithoutClient checks that the app of a token does not identify an input: the hashes of copies made by earlier
+// versions, which did not have it, remain valid.
+func TestHashWithoutClient(t *testing.T) {
+	with := hashOf(secretWith(map[string]string{"accessToken": "a", "clientID": "c", "clientSecret": "h"}))
+	if without := hashOf(secretWith(map[string]string{"accessToken": "a"})); with != without || with != hashTexts("a", "", "", "", "") {
+		t.Errorf("the hashes are %s and %s", with, without)
+	}
+}
+
 func TestLineage(t *testing.T) {
 	var l provenance
 	for i := range 8 {
@@ -184,9 +193,12 @@ func TestFind(t *testing.T) {
 func TestAdopt(t *testing.T) {
 	now := clocktesting.NewFakeClock(noon)
 	store, api := newStore(now, interceptor.Funcs{}, secretWith(map[string]string{
-		"accessToken": "a", "refreshToken": "r", "expiresAt": "2026-11-20T14:00:00Z", "scopes": "s",
+		"accessToken": "a", "refreshToken": "r", "expiresAt": "2026-11-20T14:00:00Z", "scopes": "s", "clientID": "c", "clientSecret": "h",
 	}))
 	copied := seeded(t, store)
+	if copied.Token.ClientID != "c" || copied.Token.ClientSecret != "h" {
+		t.Errorf("the copy has no app to revoke the token with: %+v", copied.Token)
+	}
 	input := secretWith(map[string]string{"accessToken": "b"})
 	must.Succeed(t, api.Update(t.Context(), input))
 	found, err := store.Find(t.Context(), connection())

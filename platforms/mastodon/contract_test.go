@@ -5,6 +5,8 @@ package mastodon_test
 
 import (
 	"fmt"
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -14,9 +16,9 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest"
 )
 
-func newAt(t *testing.T, url string) platforms.Platform {
+func newAt(t *testing.T, address string) platforms.Platform {
 	t.Helper()
-	return mastodon.New(mastodon.Config{APIURL: url + "/mastodon"}, transport.New(transport.Options{}))
+	return mastodon.New(mastodon.Config{APIURL: address + "/mastodon"}, transport.New(transport.Options{}))
 }
 
 // refusals returns Mastodon's documented errors, and one in another language.
@@ -43,5 +45,39 @@ func contract() *platformtest.Suite {
 }
 
 func TestContract(t *testing.T) { contract().Run(t) }
+
+// onServer returns the Connector of the sandbox, where Herald has registered an app.
+func onServer(t *testing.T, address string) platforms.Platform {
+	t.Helper()
+	p := mastodon.New(mastodon.Config{APIURL: address + "/mastodon"}, transport.New(transport.Options{}))
+	app, err := p.Register(t.Context(), "", platforms.Site{URL: "https://herald.example", RedirectURI: platformtest.RedirectURI}, platforms.ServerApp{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := p.Register(t.Context(), "", platforms.Site{URL: "https://herald.example", RedirectURI: platformtest.RedirectURI}, app); err != nil || again != app {
+		t.Errorf("the app was registered twice, %v", err)
+	}
+	return p.On("", app)
+}
+
+func TestConnect(t *testing.T) {
+	scopes := []string{"read:accounts", "read:statuses", "write:statuses", "write:media"}
+	suite := contract()
+	suite.New = onServer
+	connecting := platformtest.Connecting{Suite: suite, Scopes: scopes, Needed: scopes, Verifies: true, Lasts: true}
+	connecting.Run(t)
+}
+
+func TestConsentURL(t *testing.T) {
+	p := mastodon.New(mastodon.Config{}, transport.New(transport.Options{}))
+	platformtest.CheckConsent(t, p.On("https://mastodon.example", platforms.ServerApp{ClientID: "herald", PKCE: true}), "https://mastodon.example/oauth/authorize", url.Values{
+		"client_id": {"herald"}, "scope": {"read:accounts read:statuses write:statuses write:media"},
+		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"},
+	})
+	address, err := p.On("https://mastodon.example", platforms.ServerApp{ClientID: "herald"}).ConsentURL(platforms.Consent{RedirectURI: platformtest.RedirectURI, State: "s1"})
+	if err != nil || strings.Contains(address, "code_challenge") {
+		t.Errorf("a server without PKCE: %s, %v", address, err)
+	}
+}
 
 func FuzzPublishedAndRefused(f *testing.F) { contract().FuzzPublishedAndRefused(f) }

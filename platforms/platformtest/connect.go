@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// wayBack is the redirect URI in these tests.
-	wayBack = "http://127.0.0.1:1/connect/platform/callback"
+	// RedirectURI is the redirect URI in these tests.
+	RedirectURI = "http://127.0.0.1:1/connect/platform/callback"
 	// AppSecret is the app secret in these tests, for Connecting.New.
 	AppSecret = "the-secret-of-the-app"
 )
@@ -61,7 +61,7 @@ type visit struct {
 func (c *Connecting) visit(t *testing.T) *visit {
 	t.Helper()
 	v := &visit{fixture: c.start(t, clock.RealClock{}), consent: platforms.Consent{
-		RedirectURI: wayBack, State: rand.Text(), Verifier: rand.Text() + rand.Text(),
+		RedirectURI: RedirectURI, State: rand.Text(), Verifier: rand.Text() + rand.Text(),
 	}}
 	var ok bool
 	if v.connector, ok = v.platform.(platforms.Connector); !ok {
@@ -95,10 +95,10 @@ func (v *visit) agree(t *testing.T) platforms.Code {
 	}
 	defer resp.Body.Close()
 	back, err := url.Parse(resp.Header.Get("Location"))
-	if err != nil || resp.StatusCode != http.StatusFound || !strings.HasPrefix(back.String(), wayBack) || back.Query().Get("state") != v.consent.State {
+	if err != nil || resp.StatusCode != http.StatusFound || !strings.HasPrefix(back.String(), RedirectURI) || back.Query().Get("state") != v.consent.State {
 		t.Fatalf("the consent page returned %s and redirects to %q", resp.Status, back)
 	}
-	return platforms.Code{Value: back.Query().Get("code"), RedirectURI: wayBack, Verifier: v.consent.Verifier}
+	return platforms.Code{Value: back.Query().Get("code"), RedirectURI: RedirectURI, Verifier: v.consent.Verifier}
 }
 
 // silent checks that an error does not contain a secret.
@@ -243,24 +243,30 @@ func (c *Connecting) testExchangeFaults(t *testing.T) {
 			if err := v.control.Fault(t.Context(), tc.fault); err != nil {
 				t.Fatal(err)
 			}
+			before := v.arrived(t)
 			_, err := v.connector.Exchange(t.Context(), code)
 			if recorder.ClassOf(err) != tc.class {
 				t.Errorf("%s: got %v of class %q", tc.reason, err, recorder.ClassOf(err))
 			}
 			v.silent(t, code, err)
-			counts, err := v.control.Calls(t.Context(), c.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum := 0
-			for _, n := range counts {
-				sum += n
-			}
-			if sum != 1 {
-				t.Errorf("%d calls arrived for one exchange: %v", sum, counts)
+			if sum := v.arrived(t) - before; sum != 1 {
+				t.Errorf("%d calls arrived for one exchange", sum)
 			}
 		})
 	}
+}
+
+// arrived returns the number of calls that the platform has received.
+func (v *visit) arrived(t *testing.T) (sum int) {
+	t.Helper()
+	counts, err := v.control.Calls(t.Context(), v.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
 }
 
 // CheckConsent compares a consent page's address with the expected one: page, and the parameters of want in addition to
@@ -268,9 +274,9 @@ func (c *Connecting) testExchangeFaults(t *testing.T) {
 func CheckConsent(t *testing.T, connector platforms.Connector, page string, want url.Values) {
 	t.Helper()
 	got, err := connector.ConsentURL(platforms.Consent{
-		RedirectURI: wayBack, State: "s1", Verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
+		RedirectURI: RedirectURI, State: "s1", Verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
 	})
-	want["response_type"], want["redirect_uri"], want["state"] = []string{"code"}, []string{wayBack}, []string{"s1"}
+	want["response_type"], want["redirect_uri"], want["state"] = []string{"code"}, []string{RedirectURI}, []string{"s1"}
 	if address := page + "?" + want.Encode(); err != nil || got != address {
 		t.Errorf("got  %s, %v\nwant %s", got, err, address)
 	}
