@@ -99,6 +99,9 @@ func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) (agai
 		return again, nil
 	}
 	defer done()
+	if was.grace == 0 {
+		r.revoke(ctx, conn)
+	}
 	err = r.settle(ctx, conn.Namespace, credentials.RegisterEntryOf(conn), was.grace)
 	lost, unread := r.isNamespaceTerminating(ctx, conn.Namespace, err)
 	if err != nil && !lost {

@@ -67,7 +67,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	}
 
 	site = sandboxtest.Start(GinkgoT())
-	platform = x.New(x.Config{APIURL: site.URL + "/x", ClientID: "herald"}, transport.New(transport.Options{}))
+	onX := x.New(x.Config{APIURL: site.URL + "/x", ClientID: "herald"}, transport.New(transport.Options{}))
+	platform = onX
 
 	mgr := suite.Manager(env, env.Config, managed, limitedTeam, homeless)
 	teams := suite.Must(quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer()))
@@ -76,7 +77,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-connection"),
 		Owned:     isTransient.IsOwned,
 		Owner:     teams.Owner,
-		Platforms: platforms.Registry{v1alpha1.PlatformX: platform},
+		Platforms: platforms.Registry{v1alpha1.PlatformX: revocable{onX}},
 		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "the manager", apps),
 	}))
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
