@@ -102,7 +102,7 @@ func newWeb(config *Config, service *bridge.Service, teams *kube.Teams, connecti
 	})}
 	connector := connect.New(connect.Config{
 		SiteURL: config.SiteURL, Platforms: config.Web.Platforms, Apps: config.Web.Apps, Owner: teams.Owner, Connections: connections, Secrets: credentials,
-		Sealer: w.sessions, Clock: config.Clock, Log: config.Log,
+		Servers: connect.NewServerApps(secrets, config.Web.SignInSecret, config.Clock), Sealer: w.sessions, Clock: config.Clock, Log: config.Log,
 	})
 	signIns := newSignIns(config.Registry, config.Web.OIDC != nil)
 	checker := access.New(reviews, served, config.Clock)

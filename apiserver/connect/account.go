@@ -145,7 +145,8 @@ func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice)
 			Annotations: map[string]string{v1alpha1.AuthorAnnotation: f.Person, v1alpha1.MadeSecretPrefix + secret: s.stamp()},
 		},
 		Spec: v1alpha1.ConnectionSpec{
-			Platform: f.Platform, AccountID: choice.Identity.AccountID, CredentialsSecretRef: v1alpha1.LocalReference{Name: secret},
+			Platform: f.Platform, AccountID: choice.Identity.AccountID, Server: f.Server,
+			CredentialsSecretRef: v1alpha1.LocalReference{Name: secret},
 		},
 	})
 	switch {
@@ -237,7 +238,10 @@ func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connect
 
 func secretData(token platforms.Token) map[string][]byte {
 	data := map[string][]byte{v1alpha1.CredentialsAccessToken: []byte(token.Access)}
-	for key, text := range map[string]string{v1alpha1.CredentialsRefreshToken: token.Refresh, v1alpha1.CredentialsScopes: token.Scopes} {
+	for key, text := range map[string]string{
+		v1alpha1.CredentialsRefreshToken: token.Refresh, v1alpha1.CredentialsScopes: token.Scopes,
+		v1alpha1.CredentialsClientID: token.ClientID, v1alpha1.CredentialsClientSecret: token.ClientSecret,
+	} {
 		if text != "" {
 			data[key] = []byte(text)
 		}

@@ -53,11 +53,20 @@ type pending struct {
 	Choices []platforms.Choice `json:"choices"`
 }
 
-// Callback completes a flow after the platform has redirected the user back. query has the redirect's parameters, and
-// cookie returns a cookie's value by its name. Callback connects the account, or returns the accounts to choose from.
-func (s *Service) Callback(
-	ctx context.Context, v Visitor, platform v1alpha1.Platform, query url.Values, cookie func(name string) string,
-) (Outcome, error) {
+// Return is a user's return from a consent page.
+type Return struct {
+	// Platform and Server are those of the callback address. Server is a host, and empty on a platform without servers to
+	// choose.
+	Platform v1alpha1.Platform
+	Server   string
+	// Query has the parameters.
+	Query url.Values
+}
+
+// Callback completes a flow after the platform has redirected the user back. cookie returns a cookie's value by its name.
+// Callback connects the account, or returns the accounts to choose from.
+func (s *Service) Callback(ctx context.Context, v Visitor, back Return, cookie func(name string) string) (Outcome, error) {
+	query := back.Query
 	f, err := s.open(v, query.Get("state"), cookie)
 	if err != nil {
 		return Outcome{}, err
@@ -67,12 +76,15 @@ func (s *Service) Callback(
 		return Outcome{Cookie: out.Cookie}, err
 	}
 	switch {
-	case f.Platform != platform:
-		return out, refusef(bridge.CodeValidation, "nothing was connected: the response came from %s, but the request went to %s; start again", platform.Title(), f.Platform.Title())
+	case f.Platform != back.Platform:
+		return out, refusef(bridge.CodeValidation, "nothing was connected: the response came from %s, but the request went to %s; start again", back.Platform.Title(), f.Platform.Title())
+	case hostOf(f.Server) != back.Server:
+		return out, refusef(bridge.CodeValidation, "nothing was connected: the response came from another server than %s, to which the request went; "+
+			"do not connect accounts there", hostOf(f.Server))
 	case query.Has("error"):
-		return out, denied(platform.Title(), query.Get("error"))
+		return out, denied(f.Platform.Title(), query.Get("error"))
 	case query.Get("code") == "":
-		return out, refusef(bridge.CodeValidation, "nothing was connected: %s sent no code; start again", platform.Title())
+		return out, refusef(bridge.CodeValidation, "nothing was connected: %s sent no code; start again", f.Platform.Title())
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer cancel()
@@ -119,11 +131,11 @@ func denied(name, code string) error {
 }
 
 func (s *Service) exchange(ctx context.Context, f *flow, code string) ([]platforms.Choice, error) {
-	connector, err := s.connector(f.Platform)
+	connector, err := s.connector(f)
 	if err != nil {
 		return nil, err
 	}
-	token, err := connector.Exchange(ctx, platforms.Code{Value: code, RedirectURI: s.redirect(f.Platform), Verifier: f.Verifier})
+	token, err := connector.Exchange(ctx, platforms.Code{Value: code, RedirectURI: s.redirect(f), Verifier: f.Verifier})
 	if err != nil {
 		return nil, s.explain(ctx, f, err)
 	}

@@ -79,11 +79,13 @@ type SecretCreator interface {
 type Config struct {
 	// SiteURL is Herald's public URL, without a trailing slash.
 	SiteURL string
-	// Platforms are the platforms of this process. Only those that implement Connector and have an app can connect
-	// accounts.
+	// Platforms are the platforms of this process. Only those that implement Connector and have an app, ServerConnector or
+	// PasswordConnector can connect accounts.
 	Platforms platforms.Registry
 	// Apps are the installation's OAuth apps.
 	Apps credentials.Apps
+	// Servers are the apps on servers that users choose.
+	Servers *ServerApps
 	// Owner returns the team that owns a namespace, or nil if none does.
 	Owner       func(namespace string) *v1alpha1.Team
 	Connections ConnectionClient
@@ -130,7 +132,11 @@ type flow struct {
 	Platform v1alpha1.Platform `json:"platform"`
 	// Reconnect is the name of the connection to renew; empty to connect any account.
 	Reconnect string `json:"reconnect,omitempty"`
-	Verifier  string `json:"verifier"`
+	// Verifier is empty for a server without PKCE.
+	Verifier string `json:"verifier"`
+	// Server and App are the account's server and Herald's app there, on a platform whose users choose the server.
+	Server string              `json:"server,omitempty"`
+	App    platforms.ServerApp `json:"app,omitzero"`
 }
 
 // belongs reports whether this visitor started the flow.
@@ -165,7 +171,7 @@ func (s *Service) Available() []v1alpha1.Platform {
 				names = append(names, name)
 			}
 		}
-		if _, ok := platform.(platforms.PasswordConnector); ok {
+		if _, ok := platform.(platforms.PasswordConnector); ok || s.NeedsServer(name) {
 			names = append(names, name)
 		}
 	}
@@ -173,40 +179,62 @@ func (s *Service) Available() []v1alpha1.Platform {
 	return names
 }
 
-// Start starts a flow for a namespace. reconnect is the name of the connection to renew, or empty.
-func (s *Service) Start(ctx context.Context, v Visitor, namespace string, platform v1alpha1.Platform, reconnect string) (Started, error) {
+// Wanted is what a user wants to connect.
+type Wanted struct {
+	Platform v1alpha1.Platform
+	// Server is the account's server as the user typed it, if NeedsServer.
+	Server string
+	// Reconnect is the name of the connection to renew; empty to connect any account. Platform and Server are then the
+	// connection's.
+	Reconnect string
+}
+
+// Start starts a flow for a namespace.
+func (s *Service) Start(ctx context.Context, v Visitor, namespace string, wanted Wanted) (Started, error) {
 	f := flow{
-		State: rand.Text(), Session: v.Session, Person: v.Person, Space: namespace, Platform: platform, Reconnect: reconnect,
+		State: rand.Text(), Session: v.Session, Person: v.Person, Space: namespace, Platform: wanted.Platform, Reconnect: wanted.Reconnect,
 		Verifier: rand.Text() + rand.Text(),
 	}
 	if err := v.May(ctx, namespace, f.verb()); err != nil {
 		return Started{}, err
 	}
-	if reconnect == "" {
+	if f.Reconnect == "" {
 		if err := s.requireRoom(namespace); err != nil {
 			return Started{}, err
 		}
 	} else {
-		existing, err := s.find(ctx, namespace, reconnect)
+		existing, err := s.find(ctx, namespace, f.Reconnect)
 		if err != nil {
 			return Started{}, err
 		}
-		f.Platform = existing.Spec.Platform
+		f.Platform, f.Server = existing.Spec.Platform, existing.Spec.Server
 	}
-	connector, err := s.connector(f.Platform)
+	if err := s.register(ctx, &f, wanted.Server); err != nil {
+		return Started{}, err
+	}
+	connector, err := s.connector(&f)
 	if err != nil {
 		return Started{}, err
 	}
-	address, err := connector.ConsentURL(platforms.Consent{RedirectURI: s.redirect(f.Platform), State: f.State, Verifier: f.Verifier})
+	address, err := connector.ConsentURL(platforms.Consent{RedirectURI: s.redirect(&f), State: f.State, Verifier: f.Verifier})
 	if err != nil {
 		return Started{}, s.explain(ctx, &f, err)
 	}
 	return Started{Platform: f.Platform, Address: address, Cookie: s.cookie(f.State, s.Sealer.Seal(purposeFlow, &f, flowLife), int(flowLife/time.Second))}, nil
 }
 
-func (s *Service) redirect(platform v1alpha1.Platform) string {
-	return s.SiteURL + cookiePath + "/" + string(platform) + "/callback"
+// redirect returns the callback address. Each server has its own: a server that sends the user on to another one, and so
+// receives the other one's code, is noticed by the address (RFC 9700, section 4.4.2.2).
+func (s *Service) redirect(f *flow) string {
+	address := s.SiteURL + cookiePath + "/" + string(f.Platform) + "/callback"
+	if f.Server != "" {
+		address += "/" + hostOf(f.Server)
+	}
+	return address
 }
+
+// hostOf returns the host and the port of a server's address, or "".
+func hostOf(server string) string { return strings.TrimPrefix(server, "https://") }
 
 // cookie returns a cookie that holds a sealed flow, with a lifetime in seconds; -1 removes the cookie.
 func (s *Service) cookie(state, value string, seconds int) *http.Cookie {
@@ -222,11 +250,15 @@ func (s *Service) cookie(state, value string, seconds int) *http.Cookie {
 	}
 }
 
-func (s *Service) connector(platform v1alpha1.Platform) (platforms.Connector, error) {
-	if connector, ok := s.Platforms[platform].(platforms.Connector); ok {
-		return connector, nil
+func (s *Service) connector(f *flow) (platforms.Connector, error) {
+	switch platform := s.Platforms[f.Platform].(type) {
+	case platforms.Connector:
+		return platform, nil
+	case platforms.ServerConnector:
+		return platform.On(f.Server, f.App), nil
+	default:
+		return nil, notHere(f.Platform)
 	}
-	return nil, notHere(platform)
 }
 
 func notHere(platform v1alpha1.Platform) error {

@@ -113,7 +113,7 @@ var _ = Describe("Connecting an account", func() {
 		}))
 		d = newDesk(ctx, func(c *connect.Config) { c.Platforms = platforms.Registry{} })
 		Expect(d.Available()).To(BeEmpty())
-		_, err := d.Start(ctx, visitor("ann"), d.namespace, v1alpha1.PlatformX, "")
+		_, err := d.Start(ctx, visitor("ann"), d.namespace, connect.Wanted{Platform: v1alpha1.PlatformX})
 		refuses(err, bridge.CodeNotFound, "accounts of X cannot be connected here", "administrator")
 	})
 
@@ -247,7 +247,7 @@ var _ = Describe("An invalid callback", func() {
 		out, err := t.arrive(ctx)
 		refuses(err, bridge.CodeNotFound)
 		Expect(out.Namespace).To(BeEmpty())
-		_, err = d.Start(ctx, who, d.namespace, v1alpha1.PlatformX, "")
+		_, err = d.Start(ctx, who, d.namespace, connect.Wanted{Platform: v1alpha1.PlatformX})
 		refuses(err, bridge.CodeNotFound)
 		_, err = d.Disconnect(ctx, who, d.namespace, "x-1")
 		refuses(err, bridge.CodeNotFound)
@@ -277,7 +277,7 @@ var _ = Describe("An invalid callback", func() {
 		Expect(asked).To(HaveEach(connect.Patch))
 
 		lacks = connect.Patch
-		_, err = d.Start(ctx, who, d.namespace, "", made.Name)
+		_, err = d.Start(ctx, who, d.namespace, connect.Wanted{Reconnect: made.Name})
 		refuses(err, bridge.CodeNotFound, "no right")
 		_, after := d.stored(ctx, made.Name)
 		Expect(after.Name).NotTo(Equal(before.Name))
@@ -415,7 +415,7 @@ var _ = Describe("Connecting an account again", func() {
 
 	It("needs an existing connection", func(ctx SpecContext) {
 		d := newDesk(ctx)
-		_, err := d.Start(ctx, visitor("ann"), d.namespace, v1alpha1.PlatformX, "x-gone")
+		_, err := d.Start(ctx, visitor("ann"), d.namespace, connect.Wanted{Platform: v1alpha1.PlatformX, Reconnect: "x-gone"})
 		refuses(err, bridge.CodeNotFound, "x-gone")
 	})
 
@@ -458,7 +458,7 @@ var _ = Describe("Connecting fails", func() {
 		}
 		Eventually(func() int { return len(connections.List(d.namespace)) }).Should(Equal(10))
 
-		_, err := d.Start(ctx, who, d.namespace, v1alpha1.PlatformX, "")
+		_, err := d.Start(ctx, who, d.namespace, connect.Wanted{Platform: v1alpha1.PlatformX})
 		refuses(err, bridge.CodeSubscriptionRequired, "10 connected accounts")
 		_, err = late.agree(ctx, newAccount(ctx, v1alpha1.PlatformX)).arrive(ctx)
 		refuses(err, bridge.CodeSubscriptionRequired, "10 connected accounts")

@@ -177,14 +177,15 @@ type trip struct {
 	platform v1alpha1.Platform
 	started  connect.Started
 	cookies  map[string]string
-	// back are the parameters of the redirect back.
-	back url.Values
+	// server is the server's host, and back are the parameters of the redirect back.
+	server string
+	back   url.Values
 }
 
 // startFlow starts a flow.
 func (d *desk) startFlow(ctx context.Context, who connect.Visitor, platform v1alpha1.Platform, reconnect string) *trip {
 	GinkgoHelper()
-	started, err := d.Start(ctx, who, d.namespace, platform, reconnect)
+	started, err := d.Start(ctx, who, d.namespace, connect.Wanted{Platform: platform, Reconnect: reconnect})
 	Expect(err).NotTo(HaveOccurred())
 	return &trip{desk: d, who: who, platform: platform, started: started, cookies: map[string]string{started.Cookie.Name: started.Cookie.Value}}
 }
@@ -201,7 +202,11 @@ func (t *trip) agree(ctx context.Context, accountID string) *trip {
 	Expect(status).To(Equal(http.StatusFound), body)
 	back, err := url.Parse(header.Get("Location"))
 	Expect(err).NotTo(HaveOccurred())
-	Expect(back.Scheme + "://" + back.Host + back.Path).To(Equal("https://herald.example.com/connect/" + string(t.platform) + "/callback"))
+	path := "/connect/" + string(t.platform) + "/callback"
+	if t.server != "" {
+		path += "/" + t.server
+	}
+	Expect(back.Scheme + "://" + back.Host + back.Path).To(Equal("https://herald.example.com" + path))
 	t.back = back.Query()
 	return t
 }
@@ -221,7 +226,7 @@ func get(ctx context.Context, address string) (int, http.Header, string) {
 
 // arrive completes the flow.
 func (t *trip) arrive(ctx context.Context) (connect.Outcome, error) {
-	return t.desk.Callback(ctx, t.who, t.platform, t.back, func(name string) string { return t.cookies[name] })
+	return t.desk.Callback(ctx, t.who, connect.Return{Platform: t.platform, Server: t.server, Query: t.back}, func(name string) string { return t.cookies[name] })
 }
 
 // connect runs a complete flow.

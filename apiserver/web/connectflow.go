@@ -36,10 +36,20 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 	if page, ok := s.Connect.AppPasswords(platform); ok {
 		return s.connectByPassword(w, v, platform, page)
 	}
-	started, err := s.Connect.Start(v.Context(), s.visitor(v.session), v.namespace, platform, v.PostForm.Get("connection"))
+	wanted := connect.Wanted{Platform: platform, Server: v.PostForm.Get("server"), Reconnect: v.PostForm.Get("connection")}
+	if s.Connect.NeedsServer(platform) && wanted.Reconnect == "" {
+		return s.connectOnServer(w, v, wanted)
+	}
+	started, err := s.Connect.Start(v.Context(), s.visitor(v.session), v.namespace, wanted)
 	if err != nil {
 		return err
 	}
+	s.toConsent(w, started)
+	return nil
+}
+
+// toConsent sends the browser to a consent page.
+func (s *Site) toConsent(w http.ResponseWriter, started connect.Started) {
 	http.SetCookie(w, started.Cookie)
 	// Browsers apply form-action to all redirects after a form, including the platform's redirects to other hosts,
 	// which are unknown. A page with a Refresh header is not a form.
@@ -47,7 +57,6 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 	w.Header().Set("Refresh", "0; url="+started.Address)
 	s.page(w, http.StatusOK, "On to "+to, paragraph("Choose the account there; you will return here."),
 		h.P(h.A(h.Class("button primary"), h.Href(started.Address), g.Text("Continue to "+to))))
-	return nil
 }
 
 // callback completes a flow after the platform's redirect.
@@ -64,7 +73,8 @@ func (s *Site) callback(w http.ResponseWriter, r *http.Request) {
 		}
 		return cookie.Value
 	}
-	out, err := s.Connect.Callback(r.Context(), s.visitor(of), v1alpha1.Platform(r.PathValue("platform")), r.URL.Query(), value)
+	back := connect.Return{Platform: v1alpha1.Platform(r.PathValue("platform")), Server: r.PathValue("server"), Query: r.URL.Query()}
+	out, err := s.Connect.Callback(r.Context(), s.visitor(of), back, value)
 	if out.Cookie != nil {
 		http.SetCookie(w, out.Cookie)
 	}

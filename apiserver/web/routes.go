@@ -26,6 +26,7 @@ func (s *Site) routes() {
 	s.SignIn.Mount(s.mux)
 	s.mux.HandleFunc("GET /teams/{namespace}", overviewOf)
 	s.mux.HandleFunc("GET /connect/{platform}/callback", s.callback)
+	s.mux.HandleFunc("GET /connect/{platform}/callback/{server}", s.callback)
 	s.mux.HandleFunc("POST /connect/{platform}/choose", s.choose)
 	if s.Agents != nil {
 		s.mux.HandleFunc("GET "+oauth.AuthorizePath, s.authorize)

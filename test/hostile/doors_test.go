@@ -50,6 +50,7 @@ var allDoors = []door{
 	{reason: "an upload", method: http.MethodPost, path: "/teams/demo/media", header: with("Content-Type", form), body: "a=b", first: 401},
 	{reason: "a post's events", method: http.MethodGet, path: "/teams/demo/posts/p/events", header: with("Accept", "text/event-stream"), first: 204},
 	{reason: "a platform's callback", method: http.MethodGet, path: "/connect/x/callback?code=a&state=b", first: 401},
+	{reason: "a server's callback", method: http.MethodGet, path: "/connect/mastodon/callback/mastodon.example?code=a&state=b", first: 401},
 	{reason: "the consent page for an agent", method: http.MethodGet, path: "/oauth/authorize?client_id=a", first: 303},
 	{reason: "a form from another site", method: http.MethodPost, path: "/teams/demo/posts/new", header: with("Origin", "https://evil.example"), first: 403},
 	{reason: "an asset of the pages", method: http.MethodGet, path: "/assets/nothing.css", first: 404},

@@ -100,7 +100,7 @@ type Web struct {
 	// Enabled enables the web application (true). While it is disabled, the apiserver reads no Secrets and no platform app secrets.
 	Enabled bool `json:"enabled"`
 	// SignInSecret is the Secret shared by all replicas, in the installation's namespace ("herald-web"). It holds the session keys, the
-	// hashes of one-time links, and the users who have signed out everywhere.
+	// hashes of one-time links, the users who have signed out everywhere, and Herald's apps on Mastodon servers.
 	SignInSecret string `json:"signInSecret,omitempty"`
 	// RolePrefix is the name prefix of the installed user roles: RolePrefix-viewer, -editor and -admin ("herald"). Pages show these names
 	// to users who lack a role.
