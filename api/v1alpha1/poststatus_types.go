@@ -73,6 +73,23 @@ type Prepared struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Problem string `json:"problem,omitempty"`
+
+	// by is the manager that prepares the content now. It is absent unless the managers of the installation share the uploads.
+	// +optional
+	By *PreparedBy `json:"by,omitempty"`
+}
+
+// PreparedBy is the manager that prepares a target. It only prevents that two managers upload the same files.
+type PreparedBy struct {
+	// holder identifies the manager's process.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Holder string `json:"holder"`
+
+	// until is when another manager takes over, unless this one has extended it by then.
+	// +required
+	Until Time `json:"until"`
 }
 
 // Blocked explains why a pending target cannot currently be published, or why a target failed.

@@ -26,8 +26,9 @@ const (
 const ExpectedRate = 1 << 20
 
 type ahead struct {
-	missing   []int
-	actions   []Action
+	preparations
+
+	reports   []Action
 	next      time.Time
 	forInputs bool
 }
@@ -47,9 +48,7 @@ func (f *Facts) prepareAhead() *ahead {
 			f.prepareTargetAhead(a, i)
 		}
 	}
-	if len(a.missing) > 0 && !f.SlotsRequested {
-		a.actions = append(a.actions, Prepare{Targets: a.missing, Ahead: true})
-	}
+	a.requeueAt(a.holdsAt)
 	return a
 }
 
@@ -58,9 +57,13 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 	if p.State == PreparationNotNeeded {
 		return
 	}
-	t := f.Target(i)
-	outdate(t, p.Hash)
-	if from := f.AheadFrom(i, p.TTL); from.After(f.Now) {
+	outdate(f.Target(i), p.Hash)
+	f.prepareFrom(a, i, &p, f.AheadFrom(i, p.TTL))
+}
+
+// prepareFrom decides about a target's preparation, which may start at a time.
+func (f *Facts) prepareFrom(a *ahead, i int, p *Preparation, from time.Time) {
+	if from.After(f.Now) {
 		a.requeueAt(from)
 		return
 	}
@@ -75,25 +78,28 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 		a.requeueAt(f.Now.Add(credentialsPause))
 		return
 	}
-	files := len(Files(f.Post, i)) > 0
+	t, files := f.Target(i), len(Files(f.Post, i)) > 0
 	switch p.State {
 	case PreparationNotNeeded:
 	case PreparationMissing:
-		a.missing = append(a.missing, i)
+		f.startPreparation(&a.preparations, i, t, p)
 	case PreparationRunning:
-		if files {
-			f.recordProgress(t, &p)
+		if files && !f.losePreparation(&a.preparations, i, t, p) {
+			f.continuePreparation(&a.preparations, t, p, f.shares(i))
 		}
 	case PreparationReady:
-		recordPrepared(t, &p, files)
+		f.recordPrepared(t, p, files)
 	case PreparationFailed, PreparationVisible:
-		if retry := preparationRetryAt(&p); retry.After(f.Now) {
+		if f.losePreparation(&a.preparations, i, t, p) {
+			return
+		}
+		if recordFailure(t, p) {
+			a.reports = append(a.reports, ReportPreparation{Target: i, Ahead: true})
+		}
+		if retry := preparationRetryAt(p); retry.After(f.Now) {
 			a.requeueAt(retry)
 		} else {
-			a.missing = append(a.missing, i)
-		}
-		if recordFailure(t, &p) {
-			a.actions = append(a.actions, ReportPreparation{Target: i, Ahead: true})
+			f.startPreparation(&a.preparations, i, t, p)
 		}
 	}
 }
@@ -145,13 +151,15 @@ func preparationRetryAt(p *Preparation) time.Time {
 	return at
 }
 
-// recordPrepared records a complete preparation. Preparing a text post is quick to repeat and is not recorded.
-func recordPrepared(t *v1alpha1.TargetStatus, p *Preparation, files bool) {
+// recordPrepared records a complete preparation, and ends a hold on it. Preparing a text post is quick to repeat and is
+// not recorded.
+func (f *Facts) recordPrepared(t *v1alpha1.TargetStatus, p *Preparation, files bool) {
 	known := t.Prepared
 	secret, hash := p.recordedSecret(known)
 	switch {
 	case !files:
 		t.Prepared = nil
+	case f.superseded(t, p):
 	case known == nil || !known.Complete || known.ContentHash != p.Hash || known.Checkpoint != p.Checkpoint, known.SecretHash != hash:
 		t.Prepared = &v1alpha1.Prepared{
 			ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: secret, SecretHash: hash, MadeAt: v1alpha1.NewTime(p.EndedAt), Complete: true,
@@ -168,10 +176,10 @@ func recordFailure(t *v1alpha1.TargetStatus, p *Preparation) (news bool) {
 	}
 	if known := t.Prepared; known != nil {
 		same := *known
-		same.MadeAt, same.Checkpoint, same.Secret, same.SecretHash, same.Complete = failed.MadeAt, failed.Checkpoint, failed.Secret, failed.SecretHash, false
+		same.MadeAt, same.Checkpoint, same.Secret, same.SecretHash, same.Complete, same.By = failed.MadeAt, failed.Checkpoint, failed.Secret, failed.SecretHash, false, nil
 		if same == failed {
-			if known.SecretHash != failed.SecretHash {
-				// Without the new hash, the content of the Secret would not be reused.
+			if known.SecretHash != failed.SecretHash || known.By != nil {
+				// Without the new hash, the content of the Secret would not be reused. A hold ends with the failure.
 				t.Prepared = &failed
 			}
 			return false

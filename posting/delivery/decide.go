@@ -152,7 +152,7 @@ func (f *Facts) schedule() []Action {
 	if !ahead.next.IsZero() && ahead.next.Before(wait.Until) {
 		wait.Until, wait.InTurn = ahead.next, false
 	}
-	return append(ahead.actions, Write{}, wait)
+	return append(append(ahead.reports, ahead.actions(f, true)...), Write{}, wait)
 }
 
 // waitForTime requeues the post for the last look, and after that for its scheduled time. The delay may be arbitrarily

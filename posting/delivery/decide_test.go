@@ -65,7 +65,7 @@ func facts(change func(s *situation)) *Facts {
 		Earlier: Earlier{State: EarlierDisabled},
 		View:    posting.Of(post), Now: t0,
 		Settings: Settings{
-			StartingDeadline: time.Hour, SendWindow: 5 * time.Second, ClockMargin: 2 * time.Second, PrepareAhead: 30 * time.Minute,
+			StartingDeadline: time.Hour, SendWindow: 5 * time.Second, ClockMargin: 2 * time.Second, PrepareAhead: 30 * time.Minute, HoldFor: time.Minute,
 		},
 		Platforms:          platforms.Registry{v1alpha1.PlatformX: publisher{}},
 		Connections:        map[string]*v1alpha1.Connection{"x": conn},
@@ -128,11 +128,16 @@ func words(actions []Action) (out []string) {
 		case Lookup:
 			out = append(out, fmt.Sprint("lookup ", a.Targets))
 		case Prepare:
+			word := "prepare "
 			if a.Ahead {
-				out = append(out, fmt.Sprint("prepare ahead ", a.Targets))
-			} else {
-				out = append(out, fmt.Sprint("prepare ", a.Targets))
+				word = "prepare ahead "
 			}
+			if word += fmt.Sprint(a.Targets); len(a.Hold) > 0 {
+				word += fmt.Sprint(" hold ", a.Hold)
+			}
+			out = append(out, word)
+		case StopPreparing:
+			out = append(out, fmt.Sprint("stop ", a.Targets))
 		case ReportPreparation:
 			if a.Ahead {
 				out = append(out, fmt.Sprintf("report %d ahead", a.Target))

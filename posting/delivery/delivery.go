@@ -32,6 +32,8 @@ type Settings struct {
 	ClockMargin time.Duration
 	// PrepareAhead is how long before their time scheduled posts with files are prepared.
 	PrepareAhead time.Duration
+	// HoldFor is how long a process holds a preparation, unless it extends that, which it does after half of it.
+	HoldFor time.Duration
 }
 
 // Facts are the input of a decision.
@@ -79,6 +81,9 @@ type Facts struct {
 	CredentialsProblem func(connection string) error
 	// Preparation returns a target's preparation.
 	Preparation func(target int) Preparation
+	// Holder identifies this process if several processes prepare files. It is empty if only the process that delivers
+	// posts does.
+	Holder string
 	// Crowded is true if enough posts are due at the post's time for this process to claim them ahead of it, and the post
 	// is small enough to be held in memory until then.
 	Crowded bool
@@ -164,11 +169,15 @@ type (
 	Resolve struct{ Value string }
 	// Lookup requests the outcome of the targets' open attempts from the platforms.
 	Lookup struct{ Targets []int }
-	// Prepare starts preparing targets. Decide is called again afterwards.
+	// Prepare starts preparing targets. Decide is called again afterwards. Those in Hold start after this process has
+	// stored that it holds them, with RecordHolds; it holds no more of them than it has slots for.
 	Prepare struct {
-		Targets []int
-		Ahead   bool
+		Targets, Hold []int
+		Ahead         bool
 	}
+	// StopPreparing stops and drops the targets' preparations in this process. Nothing is removed from the platform, since
+	// another process may be continuing the same upload.
+	StopPreparing struct{ Targets []int }
 	// ReportPreparation reports a failed preparation as an event and to the connection, and drops it unless it was early.
 	ReportPreparation struct {
 		Target int
@@ -207,6 +216,7 @@ func (Record) isAction()            {}
 func (Resolve) isAction()           {}
 func (Lookup) isAction()            {}
 func (Prepare) isAction()           {}
+func (StopPreparing) isAction()     {}
 func (ReportPreparation) isAction() {}
 func (FindEarlier) isAction()       {}
 func (ReadOriginal) isAction()      {}

@@ -45,7 +45,7 @@ func describePrepared(post *v1alpha1.Post, now time.Time) {
 			t := &post.Status.Targets[i]
 			target := fmt.Sprintf("target %d (%s)", t.Index, t.Platform)
 			switch p := t.Prepared; {
-			case p == nil, !p.Complete && p.Checkpoint == "" && p.Problem == "":
+			case p == nil, !p.Complete && p.Checkpoint == "" && p.Problem == "" && p.By == nil:
 				continue
 			case p.Problem != "":
 				problems = append(problems, target+": "+p.Problem)

@@ -24,12 +24,14 @@ func (f *Facts) blockSuspended(d *targets, i int, t *v1alpha1.TargetStatus, p *P
 	switch p.State {
 	case PreparationNotNeeded, PreparationVisible, PreparationFailed:
 	case PreparationMissing:
-		d.missing = append(d.missing, i)
+		f.startPreparation(&d.preparations, i, t, p)
 	case PreparationRunning:
-		d.changed = f.recordProgress(t, p) || d.changed
+		if !f.losePreparation(&d.preparations, i, t, p) {
+			d.changed = f.continuePreparation(&d.preparations, t, p, f.shares(i)) || d.changed
+		}
 	case PreparationReady:
 		before := t.Prepared
-		recordPrepared(t, p, len(Files(f.Post, i)) > 0)
+		f.recordPrepared(t, p, len(Files(f.Post, i)) > 0)
 		d.changed = before != t.Prepared || d.changed
 	}
 	d.changed = attempt.Block(t, suspended) || d.changed

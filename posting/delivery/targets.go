@@ -17,8 +17,10 @@ import (
 const preparePatience = 3 * time.Second
 
 type targets struct {
-	// ready targets can be claimed, missing ones need to be prepared, and failed ones could not be prepared.
-	ready, missing, failed []int
+	preparations
+
+	// ready targets can be claimed, and failed ones could not be prepared.
+	ready, failed []int
 	// retry maps the targets of a retry to those of the failed post; nil for other posts.
 	retry []retryMatch
 	// changed means that the status must be stored even if nothing is claimed.
@@ -50,10 +52,10 @@ func (f *Facts) deliver() []Action {
 			f.decideTarget(&d, i, t)
 		}
 	}
-	if len(d.missing) > 0 && !f.SlotsRequested {
-		return []Action{Prepare{Targets: d.missing}}
+	actions := d.actions(f, false)
+	if len(d.missing)+len(d.hold) > 0 && !f.SlotsRequested {
+		return actions
 	}
-	var actions []Action
 	if len(d.failed) > 0 {
 		Describe(f.Post, f.Now) // ReportPreparation reads the status
 	}
@@ -70,7 +72,8 @@ func (f *Facts) deliver() []Action {
 	if d.changed || f.AllSettled() {
 		actions = append(actions, Write{})
 	}
-	return append(actions, f.wait(d.patientUntil, d.forInputs))
+	d.requeueAt(d.patientUntil)
+	return append(actions, f.wait(d.holdsAt, d.forInputs))
 }
 
 func (f *Facts) dueLookups() (due []int) {
@@ -164,27 +167,41 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 		// Content that is already visible is claimed so that it is looked up.
 		d.ready = append(d.ready, i)
 	case PreparationMissing:
-		d.missing = append(d.missing, i)
+		if !f.startPreparation(&d.preparations, i, t, &p) {
+			f.blockPreparing(d, i, t, &p)
+		}
 	case PreparationRunning:
+		if f.losePreparation(&d.preparations, i, t, &p) {
+			return
+		}
 		if until := p.BegunAt.Add(preparePatience); until.After(f.Now) {
 			if d.patientUntil.IsZero() || until.Before(d.patientUntil) {
 				d.patientUntil = until
 			}
 			return
 		}
-		d.changed = f.recordProgress(t, &p) || d.changed
-		if (t.Blocked == nil || isOver(t.Blocked.Reason) || p.Converting && t.Blocked.Reason == v1alpha1.ReasonPreparing) && !attempt.WillResend(t) {
-			d.changed = attempt.Block(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing, Problem: p.doing(f.connection(i).Spec.Platform)}) || d.changed
-		}
+		d.changed = f.continuePreparation(&d.preparations, t, &p, f.shares(i)) || d.changed
+		f.blockPreparing(d, i, t, &p)
 	case PreparationFailed:
+		if f.losePreparation(&d.preparations, i, t, &p) {
+			return
+		}
 		if p.Ahead {
-			d.missing = append(d.missing, i) // the post is due, so the retry is immediate
+			f.startPreparation(&d.preparations, i, t, &p) // the post is due, so the retry is immediate
 			return
 		}
 		f.recordProgress(t, &p)
+		endHold(t)
 		f.notPrepared(i, t, p.Err)
 		d.failed = append(d.failed, i)
 		d.changed, d.forInputs = true, true
+	}
+}
+
+// blockPreparing records that a target waits for its preparation, in this process or another.
+func (f *Facts) blockPreparing(d *targets, i int, t *v1alpha1.TargetStatus, p *Preparation) {
+	if (t.Blocked == nil || isOver(t.Blocked.Reason) || p.Converting && t.Blocked.Reason == v1alpha1.ReasonPreparing) && !attempt.WillResend(t) {
+		d.changed = attempt.Block(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing, Problem: p.doing(f.connection(i).Spec.Platform)}) || d.changed
 	}
 }
 
@@ -217,7 +234,11 @@ func (f *Facts) recordProgress(t *v1alpha1.TargetStatus, p *Preparation) (change
 	if p.Checkpoint == "" || known != nil && known.ContentHash == p.Hash && known.Checkpoint == p.Checkpoint && known.SecretHash == hash {
 		return false
 	}
-	t.Prepared = &v1alpha1.Prepared{ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: secret, SecretHash: hash, MadeAt: v1alpha1.NewTime(f.Now)}
+	next := v1alpha1.Prepared{ContentHash: p.Hash, Checkpoint: p.Checkpoint, Secret: secret, SecretHash: hash, MadeAt: v1alpha1.NewTime(f.Now)}
+	if known != nil && known.ContentHash == p.Hash {
+		next.By = known.By
+	}
+	t.Prepared = &next
 	return true
 }
 

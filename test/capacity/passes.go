@@ -117,7 +117,7 @@ func (s *simulation) execute(p *post, f *delivery.Facts, stored *v1alpha1.PostSt
 			}
 		case delivery.Wait:
 			s.wait(p, a)
-		case delivery.ReportPreparation, delivery.Resolve, delivery.TakeBack, delivery.FindEarlier, delivery.Release:
+		case delivery.StopPreparing, delivery.ReportPreparation, delivery.Resolve, delivery.TakeBack, delivery.FindEarlier, delivery.Release:
 			panic(fmt.Sprintf("no upload fails here, one manager runs, no earlier post exists and nobody deletes or answers: %T", a))
 		}
 	}

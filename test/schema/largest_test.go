@@ -76,6 +76,7 @@ func largestStatus(index int32, cards int) v1alpha1.TargetStatus {
 		Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: of("p", 1024), Remedy: of("r", 512)},
 		Prepared: &v1alpha1.Prepared{
 			ContentHash: of("h", 64), Checkpoint: of("c", 1024), Problem: of("p", 1024), Secret: true, Complete: true, MadeAt: now,
+			By: &v1alpha1.PreparedBy{Holder: of("h", 128), Until: now},
 		},
 		Attempt: &v1alpha1.Attempt{
 			Number: 100, ID: of("i", 26), StartedAt: now, SendBefore: now, ContentHash: of("h", 64), Checkpoint: of("c", 1024),

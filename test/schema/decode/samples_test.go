@@ -201,7 +201,7 @@ func samplePost(category v1alpha1.Category) *v1alpha1.Post {
 					Platform: v1alpha1.PlatformX, State: v1alpha1.TargetPending, Phase: v1alpha1.PhaseProcessing, Reason: "Settling", Message: "m",
 					Blocked:   &v1alpha1.Blocked{Reason: "Settling", Problem: "p", Remedy: "r"},
 					NextTryAt: &at, TryUntil: &at,
-					Prepared: &v1alpha1.Prepared{ContentHash: "h", Checkpoint: "c", Secret: true, SecretHash: "s", MadeAt: at, Complete: true, Problem: "m"},
+					Prepared: &v1alpha1.Prepared{ContentHash: "h", Checkpoint: "c", Secret: true, SecretHash: "s", MadeAt: at, Complete: true, Problem: "m", By: &v1alpha1.PreparedBy{Holder: "h", Until: at}},
 					Attempt: &v1alpha1.Attempt{
 						Number: 2, ID: "i", StartedAt: at, SendBefore: at, ContentHash: "h", Checkpoint: "c", OperationID: "h", SearchFrom: &at,
 						UnknownSince: &at, EndedAt: &at, Duplicate: true, Lookups: 1, Refusal: &v1alpha1.Refusal{RetryAt: &at},

@@ -170,9 +170,8 @@ func (p *Preparer) State(m *Preparations, t *Target, now time.Time) delivery.Pre
 	return state
 }
 
-// reusableFor returns how long a preparation is used without the platform checking it. What remains of its lifetime is
-// enough for the retries that follow.
-func (c converter) reusableFor() time.Duration { return c.ttl() * 3 / 4 }
+// reusableFor returns how long a preparation is used without the platform checking it.
+func (c converter) reusableFor() time.Duration { return delivery.ReusableFor(c.ttl()) }
 
 // Result is the prepared content for the call of a target.
 type Result struct {
