@@ -59,6 +59,13 @@ type scenario struct {
 	pulls int
 	// crowd lets the post be armed.
 	crowd bool
+	// shares: the post has a file, which both managers may prepare. Only the first of them leads, until the second
+	// one begins to. elections is how often that may happen. undisturbed: no fault justifies that the post fails.
+	shares      bool
+	elections   int
+	undisturbed bool
+	// uploadTime is how long an upload takes at most, in milliseconds.
+	uploadTime int64
 	// clocks are the initial offsets of the managers' clocks, and jumps are the offsets that a clock may jump to.
 	clocks [][managers]int64
 	jumps  []int64
@@ -84,7 +91,7 @@ func (s *scenario) mayHappen(f fault) bool {
 // least room for error.
 var (
 	settings = delivery.Settings{
-		StartingDeadline: 2 * time.Minute, SendWindow: 3 * time.Second, ClockMargin: margin * time.Millisecond, PrepareAhead: time.Minute,
+		StartingDeadline: 2 * time.Minute, SendWindow: 3 * time.Second, ClockMargin: margin * time.Millisecond, PrepareAhead: time.Minute, HoldFor: time.Minute,
 	}
 	capabilities = platforms.Capabilities{
 		CallTimeout: 4 * time.Second, ListingLag: time.Second, Delivers: []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryTree},
@@ -235,7 +242,7 @@ func scenarios() []scenario {
 
 // TestProtocol checks the rules of docs/adr/0001 in every schedule.
 func TestProtocol(t *testing.T) {
-	for _, s := range slices.Concat(scenarios(), crowds()) {
+	for _, s := range slices.Concat(scenarios(), crowds(), uploads()) {
 		t.Run(s.name, func(t *testing.T) {
 			s.faults = max(s.faults-fewer, 0)
 			if *long {

@@ -225,6 +225,9 @@ func (x *explorer) beginnings() []*world {
 	for i := range x.targets {
 		p.Spec.Targets = append(p.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: fmt.Sprintf("account-%d", i)}, Caption: "text"})
 	}
+	if x.shares {
+		p.Spec.Category, p.Spec.Image = v1alpha1.CategoryImage, &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: "file"}}}
+	}
 	if x.cards > 0 {
 		p.Spec.Category = v1alpha1.CategoryTree
 		p.Spec.Tree = &v1alpha1.TreeContent{}
@@ -239,12 +242,12 @@ func (x *explorer) beginnings() []*world {
 	describe(p)
 	var worlds []*world
 	for _, offsets := range x.clocks {
-		w := &world{x: x, etcd: x.intern(p), left: x.faults, mayCancel: x.cancels, mayEdit: x.edits, asks: x.asked, pulls: x.pulls}
+		w := &world{x: x, etcd: x.intern(p), left: x.faults, mayCancel: x.cancels, mayEdit: x.edits, asks: x.asked, pulls: x.pulls, elections: x.elections}
 		if x.pulls > 0 {
 			w.brake = x.moved(false, nil)
 		}
 		for i := range w.manager {
-			w.manager[i].offset = offsets[i]
+			w.manager[i] = manager{offset: offsets[i], standby: x.shares && i > 0}
 			w.manager[i].start()
 		}
 		if x.alone {

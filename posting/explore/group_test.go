@@ -151,7 +151,7 @@ func (w *world) armSteps(i int, add adder) {
 			n.manager[i].groupsRead, n.manager[i].groupsClosed = w.manager[i].groupsRead, w.manager[i].groupsClosed
 			n.again(i)
 		}}
-	case down, idle, describing, resolving, tidying, asking, entering, claiming, sending, absent:
+	case down, idle, describing, resolving, tidying, asking, entering, claiming, sending, holding, absent:
 	}
 	add(i, next.name, "", false, next.do)
 	add(i, next.name+" (landed)", writeLost, false, func(n *world) { next.do(n); next.lost(n) })

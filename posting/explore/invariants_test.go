@@ -75,6 +75,9 @@ func (w *world) checkSent(who int, s *ship) {
 	if posting.Of(w.etcd.post).Cancelled() {
 		w.failf(I1, "the post is cancelled, and attempt %s is sent", s.attempt)
 	}
+	if s.container > 0 && w.containers[s.container-1].partial {
+		w.failf(Upload, "attempt %s publishes upload %d, which is not complete", s.attempt, s.container)
+	}
 	post := m.claimed.post
 	if posting.Of(post).Cancelled() {
 		w.failf(I1, "the post was cancelled before attempt %s was stored", s.attempt)
@@ -313,6 +316,9 @@ func (w *world) checkEnd() {
 	}
 	for i := range post.Spec.Targets {
 		t := posting.Of(post).Target(i)
+		if w.x.undisturbed && t != nil && t.State == v1alpha1.TargetFailed {
+			w.failf(Lost, "target %d has failed, although nothing was in its way: %s", i, t.Message)
+		}
 		out := make([]int, max(posting.Of(post).Cards(), 1))
 		for _, p := range w.posts {
 			if p.target == i {

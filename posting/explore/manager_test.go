@@ -30,6 +30,8 @@ const (
 	// claiming writes attempts, sending makes the calls and records results.
 	claiming
 	sending
+	// holding writes that the process holds a preparation.
+	holding
 	// grouping arms the group, and armed waits to open it. takingBack closes the group of another process.
 	grouping
 	armed
@@ -68,6 +70,9 @@ type manager struct {
 	kept   []ship
 	unsent []string
 	prep   preparation
+	// standby: the process only prepares. life counts its starts, since each process holds preparations in its own name.
+	standby bool
+	life    int8
 	// group is the version of the group that the process is about to claim in, or 0. read are the versions whose state it
 	// knows, and closed are those of them that were closed, as bits.
 	group                    int8
@@ -103,7 +108,7 @@ func (w *world) managerSteps(i int, add adder) {
 		add(i, "stalls", stall, false, func(n *world) { n.manager[i].stalled = true })
 	}
 	if m.prep.running {
-		add(i, "has prepared", "", false, func(n *world) { n.prepared(i) })
+		w.uploadSteps(i, add)
 	}
 	switch m.pc {
 	case idle:
@@ -116,9 +121,9 @@ func (w *world) managerSteps(i int, add adder) {
 		w.sendSteps(i, add)
 	case grouping, armed, takingBack:
 		w.armSteps(i, add)
-	case describing, resolving, tidying, entering, claiming:
+	case describing, resolving, tidying, entering, claiming, holding:
 		w.openEarlySteps(i, add)
-		name := map[counter]string{describing: "describes", resolving: "writes the resolution", tidying: "takes the annotation off", entering: "writes what it found", claiming: "claims"}[m.pc]
+		name := map[counter]string{describing: "describes", resolving: "writes the resolution", tidying: "takes the annotation off", entering: "writes what it found", claiming: "claims", holding: "holds the preparation"}[m.pc]
 		add(i, name, "", false, func(n *world) { n.write(i) })
 		add(i, name+" (landed)", writeLost, false, func(n *world) { n.write(i); n.lostAnswer(i, m, true) })
 		add(i, name+" (did not land)", writeLost, false, func(n *world) { n.lostAnswer(i, m, false) })
@@ -128,7 +133,7 @@ func (w *world) managerSteps(i int, add adder) {
 
 // start starts a process with empty memory and the oldest possible cache.
 func (m *manager) start() {
-	*m = manager{pc: idle, offset: m.offset, wrote: forgotten, seen: forgotten, wake: never, dirty: true}
+	*m = manager{pc: idle, offset: m.offset, standby: m.standby, life: m.life, wrote: forgotten, seen: forgotten, wake: never, dirty: true}
 }
 
 // kill kills a process. Its calls go on.
@@ -139,7 +144,11 @@ func (w *world) kill(i int) {
 			w.orphans = append(w.orphans, s.call)
 		}
 	}
-	*m = manager{pc: down, offset: m.offset, wake: never, wrote: forgotten, seen: forgotten}
+	life := m.life
+	if w.x.shares {
+		life++
+	}
+	*m = manager{pc: down, offset: m.offset, standby: m.standby, life: life, wake: never, wrote: forgotten, seen: forgotten}
 }
 
 // due reports whether an idle manager has a reason to reconcile the post.
@@ -162,7 +171,7 @@ func (w *world) busy(i int) bool {
 	case w.brake != nil && w.entersBrake(i):
 		return true
 	case m.pc == idle:
-		return w.due(i) || m.prep.running
+		return w.due(i) || m.prep.running && (!w.x.shares || m.prep.limit <= w.now)
 	case m.pc == armed:
 		return w.opens(i)
 	case m.pc == sending:
@@ -176,6 +185,9 @@ func (w *world) instants(i int, consider func(int64)) {
 	m := &w.manager[i]
 	if m.wake != never {
 		consider(m.wake)
+	}
+	if m.prep.running && w.x.shares {
+		consider(m.prep.limit)
 	}
 	if m.pc == armed {
 		consider(w.truly(i, t0) + dueAt)
@@ -220,6 +232,10 @@ type moment struct {
 	brake *brake
 	// groupsRead and groupsClosed are what the process knows about groups.
 	groupsRead, groupsClosed uint16
+	// who, standby and life identify the process, if it may upload the post's files.
+	who     int
+	standby bool
+	life    int8
 }
 
 // skipIdlePass immediately carries out a reconciliation that would only requeue the post. When it happens makes no
@@ -227,10 +243,13 @@ type moment struct {
 // version.
 func (w *world) skipIdlePass(i int) {
 	m := &w.manager[i]
-	if m.pc != idle || m.stalled || !w.due(i) || len(m.kept)+len(m.unsent) > 0 || w.violation != nil {
+	if m.pc != idle || m.stalled || !w.due(i) || len(m.kept)+len(m.unsent) > 0 || w.violation != nil || w.x.shares && m.prep != (preparation{}) {
 		return
 	}
-	at := moment{w.etcd, w.local(i), w.brake, m.groupsRead, m.groupsClosed}
+	at := moment{v: w.etcd, local: w.local(i), brake: w.brake, groupsRead: m.groupsRead, groupsClosed: m.groupsClosed}
+	if w.x.shares {
+		at.who, at.standby, at.life = i, m.standby, m.life
+	}
 	after, known := w.x.idles[at]
 	if !known {
 		trial := *w
@@ -309,13 +328,19 @@ func (w *world) write(i int) {
 			about = append(about, l.Target)
 		}
 		m.copy = w.found(i)
-	case down, idle, describing, asking, tidying, claiming, sending, grouping, armed, takingBack, absent:
+	case down, idle, describing, asking, tidying, claiming, sending, holding, grouping, armed, takingBack, absent:
 	}
 	switch {
 	case m.copy == m.read: // nothing to write
-	case w.put(i, m.copy, m.behind, false, about) != stored:
+	case w.put(i, m.copy, m.behind, w.x.broken.blindNotes && m.standby && m.pc == describing, about) != stored:
+		if m.pc == holding && w.x.broken.startUnheld {
+			w.prepare(i, m.ready[0])
+		}
 		w.conflicted(i)
 		return
+	}
+	if m.pc == holding {
+		w.prepare(i, m.ready[0])
 	}
 	if m.pc == resolving {
 		m.pc, m.read, m.behind = tidying, m.copy, 0
@@ -376,6 +401,7 @@ func (m *manager) key() []byte {
 		k.put(int64(l.Target), int64(l.Matches), bit(l.Proof), bit(l.Err != nil))
 	}
 	k.text(m.prep.hash)
-	k.put(int64(m.prep.container), bit(m.prep.visible), bit(m.prep.running), millis(m.prep.begunAt))
+	k.put(int64(m.prep.container), bit(m.prep.visible), bit(m.prep.running), millis(m.prep.begunAt), bit(m.prep.failed), millis(m.prep.endedAt), m.prep.limit)
+	k.put(bit(m.standby), int64(m.life))
 	return k
 }

@@ -27,6 +27,8 @@ type broken struct {
 	closeBlind, conflictUnsent, missingUnsent, anyVersion, cancelArmed  bool
 	callUnderBrake, believeAbove, freezeUnsent                          bool
 	otherKey, doubtKeyed                                                bool
+	unheld, startUnheld, anyHolder, silentHolder, endlessHold           bool
+	blindNotes, trustPart, deafLoser                                    bool
 }
 
 // decision returns the actions of a manager that breaks rules.

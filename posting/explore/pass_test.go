@@ -27,6 +27,10 @@ type preparation struct {
 	visible   bool
 	running   bool
 	begunAt   time.Time
+	// failed: its upload has failed. endedAt is when it ended, and limit when it ends at the latest.
+	failed  bool
+	endedAt time.Time
+	limit   int64
 }
 
 // publisher is the platform for package delivery.
@@ -79,13 +83,20 @@ func (w *world) begin(i int, v *version, behind int8) {
 	f.Crowded, f.Group = w.x.crowd, m.groupState
 	f.Results = m.recall()
 	f.Preparation = func(target int) delivery.Preparation { return w.preparation(i, f.Post, target) }
+	if w.x.shares {
+		w.share(i, f)
+	}
 	w.decide(i, f)
 }
 
 // decide calls the real Decide, and stops before the first action.
 func (w *world) decide(i int, f *delivery.Facts) {
 	m := &w.manager[i]
-	actions := w.x.broken.decision(f.Post, delivery.Decide(f))
+	decide := delivery.Decide
+	if m.standby {
+		decide = delivery.DecidePreparation
+	}
+	actions := w.x.broken.decision(f.Post, decide(f))
 	w.forgetCounted(f.Post)
 	m.copy = w.x.intern(f.Post)
 	wake := never
@@ -117,15 +128,23 @@ func (w *world) decide(i int, f *delivery.Facts) {
 			}
 			return
 		case delivery.Prepare:
+			if len(a.Hold) > 0 {
+				w.startHolding(i, f, a.Hold)
+				return
+			}
 			w.prepare(i, a.Targets[0])
 			f.Post, f.SlotsRequested = m.read.post.DeepCopy(), true
 			w.decide(i, f)
 			return
+		case delivery.StopPreparing:
+			if !w.x.broken.deafLoser {
+				m.prep = preparation{}
+			}
 		case delivery.Claim:
 			m.pc, m.ready = claiming, a.Targets
 			return
 		case delivery.Write:
-			if m.copy = w.changed(m.copy, describe); m.copy != m.read {
+			if m.copy = w.changed(m.copy, describe); m.copy != m.read && (!w.x.broken.silentHolder || !m.prep.running) {
 				m.pc = describing
 				return
 			}
@@ -133,8 +152,12 @@ func (w *world) decide(i int, f *delivery.Facts) {
 			if !a.Until.IsZero() {
 				wake = max(w.truly(i, a.Until), w.now+1)
 			}
-		case delivery.ReportPreparation, delivery.Release, delivery.FindEarlier, delivery.ReadOriginal, delivery.ReserveRetry:
-			panic("no preparation fails here, no post is deleted or retried, and nothing is kept: see lives_test.go and retries_test.go")
+		case delivery.ReportPreparation:
+			if !a.Ahead {
+				m.prep = preparation{}
+			}
+		case delivery.Release, delivery.FindEarlier, delivery.ReadOriginal, delivery.ReserveRetry:
+			panic("no post is deleted or retried, and nothing is kept: see lives_test.go and retries_test.go")
 		}
 	}
 	w.end(i, wake)
@@ -166,7 +189,10 @@ func (m *manager) recall() []delivery.Result {
 // preparation returns a target's preparation in this process. If the platform has containers, the scenario has one target with one
 // container.
 func (w *world) preparation(i int, post *v1alpha1.Post, target int) delivery.Preparation {
-	if !w.x.containers {
+	switch {
+	case w.x.shares:
+		return w.upload(i, post, target)
+	case !w.x.containers:
 		return delivery.Preparation{}
 	}
 	p := w.manager[i].prep
@@ -188,6 +214,10 @@ func (w *world) preparation(i int, post *v1alpha1.Post, target int) delivery.Pre
 func (w *world) prepare(i, target int) {
 	m := &w.manager[i]
 	post := m.read.post
+	if w.x.shares {
+		w.startUpload(i, target)
+		return
+	}
 	m.prep = preparation{hash: hashOf(post, target), text: contentOf(post, target), running: true, begunAt: m.passAt}
 	if earlier := attempt.Checkpoint(posting.Of(post).Target(target).Attempt, m.prep.hash); earlier != "" {
 		m.prep.container = number(earlier)

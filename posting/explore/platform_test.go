@@ -38,10 +38,11 @@ type published struct {
 	visibleAt int64
 }
 
-// container is a container on the platform; post counts from 1.
+// container is a container on the platform; post counts from 1. partial: its files are not all uploaded.
 type container struct {
-	text string
-	post int
+	text    string
+	post    int
+	partial bool
 }
 
 // answer is how the platform responds to a call.

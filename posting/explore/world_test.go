@@ -52,10 +52,11 @@ const (
 	// lies: the call takes effect, but the platform responds with an error.
 	lies fault = "the platform publishes and refuses"
 	// denied: the platform refuses to list the account's posts.
-	denied    fault = "the platform refuses the question"
-	givesUp   fault = "the platform gives up an accepted post"
-	endless   fault = "the platform works for ever"
-	clockJump fault = "the clock jumps"
+	denied      fault = "the platform refuses the question"
+	givesUp     fault = "the platform gives up an accepted post"
+	endless     fault = "the platform works for ever"
+	clockJump   fault = "the clock jumps"
+	uploadFails fault = "the upload fails"
 	// removed and putBack happen to the group of a crowd: its object is deleted, or an old copy of it is applied.
 	removed fault = "the group is removed"
 	putBack fault = "an old copy of the group is applied"
@@ -86,6 +87,8 @@ type world struct {
 	heldFrom, held int64
 	// group is the object that a group of the crowd is stored in.
 	group group
+	// elections is how many more times the second manager may begin to lead.
+	elections int
 	// attempts counts the attempts that may have been stored.
 	attempts int
 	// sent are the attempts whose bytes left a process.
@@ -165,6 +168,7 @@ func (w *world) steps() []step {
 	w.ticketSteps(add)
 	w.peopleSteps(add)
 	w.groupSteps(add)
+	w.electionSteps(add)
 	if w.brake != nil {
 		w.brakeSteps(add)
 	}
@@ -244,14 +248,14 @@ func (w *world) timeStep(add adder) {
 	}
 }
 
-// key identifies a state. Managers that differ only in their number are equivalent.
+// key identifies a state. Managers that differ only in their number are equivalent, unless the post names one of them.
 func (w *world) key() []byte {
 	var k key
 	k.put(w.now, w.etcd.number(), int64(len(w.past)), int64(w.left), int64(w.attempts), bit(w.mayCancel), bit(w.mayEdit), bit(w.asks), int64(w.unknowns[0]), int64(w.unknowns[1]), bit(w.inDoubt[0]), bit(w.inDoubt[1]))
 	if w.brake != nil {
 		k.put(w.brake.n, int64(w.pulls), w.heldFrom, w.held)
 	}
-	k.put(int64(w.group.version), int64(w.group.closed), int64(w.group.opened), bit(w.group.armed), bit(w.group.gone))
+	k.put(int64(w.elections), int64(w.group.version), int64(w.group.closed), int64(w.group.opened), bit(w.group.armed), bit(w.group.gone))
 	for _, v := range w.past {
 		k.put(v.number())
 	}
@@ -268,7 +272,7 @@ func (w *world) key() []byte {
 	}
 	for _, c := range w.containers {
 		k.text(c.text)
-		k.put(int64(c.post))
+		k.put(int64(c.post), bit(c.partial))
 	}
 	for _, t := range w.tickets {
 		k.text(t.call.attempt)
@@ -279,7 +283,7 @@ func (w *world) key() []byte {
 		k.text(s)
 	}
 	a, b := w.manager[0].key(), w.manager[1].key()
-	if string(a) > string(b) {
+	if string(a) > string(b) && !w.x.shares {
 		a, b = b, a
 	}
 	k.text(string(a))
