@@ -37,8 +37,8 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 			err = r.lookup(ctx, p, f, a.Targets)
 		case delivery.Prepare:
 			return r.startPreparations(ctx, p, f, a)
-		case delivery.ReportPreparation:
-			r.reportPreparation(ctx, p, f, a)
+		case delivery.StopPreparing, delivery.ReportPreparation:
+			r.endPreparations(ctx, p, f, action)
 		case delivery.FindEarlier:
 			r.findEarlier(ctx, p, f)
 			return r.decideAgain(ctx, p, f)
@@ -103,7 +103,7 @@ func (r *Reconciler) findEarlier(ctx context.Context, p *reconciliation, f *deli
 // decideAgain runs delivery.Decide on the stored status and the facts that this reconciliation has added.
 func (r *Reconciler) decideAgain(ctx context.Context, p *reconciliation, f *delivery.Facts) error {
 	p.Post.Status = *p.stored.DeepCopy()
-	return r.execute(ctx, p, f, delivery.Decide(f))
+	return r.execute(ctx, p, f, p.decide(f))
 }
 
 // write stores the status. If it changed, write emits the decision's event, and the final event of each target that the
@@ -208,18 +208,6 @@ func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.
 	return nil
 }
 
-func (r *Reconciler) startPreparations(ctx context.Context, p *reconciliation, f *delivery.Facts, a delivery.Prepare) error {
-	r.readTokens(ctx, p, a.Targets)
-	for _, i := range a.Targets {
-		if p.credentials[p.conn(i).Name] == nil {
-			p.calledPlatform = true
-			r.preparer.Start(ctx, &p.state.prepare, *r.target(p, i), p.now)
-		}
-	}
-	f.SlotsRequested = true
-	return r.decideAgain(ctx, p, f)
-}
-
 // readTokens reads targets' tokens, once per connection. It reports unusable credentials, which Decide handles.
 func (r *Reconciler) readTokens(ctx context.Context, p *reconciliation, targets []int) (unusable bool) {
 	for _, i := range targets {
@@ -237,18 +225,6 @@ func (r *Reconciler) readTokens(ctx context.Context, p *reconciliation, targets 
 		p.tokens[conn.Name] = token
 	}
 	return unusable
-}
-
-// reportPreparation reports a failed preparation, and drops it if the post was due, so that the retry starts fresh.
-func (r *Reconciler) reportPreparation(ctx context.Context, p *reconciliation, f *delivery.Facts, a delivery.ReportPreparation) {
-	d := &publish.Delivery{
-		Target: a.Target, Conn: p.conn(a.Target), Token: p.tokens[p.conn(a.Target).Name], Attempt: r.o.NewID(),
-		Result: platforms.Result{Outcome: platforms.NotSent, Err: f.Preparation(a.Target).Err},
-	}
-	if !a.Ahead {
-		p.state.prepare.Drop(a.Target)
-	}
-	r.reporter.preparation(ctx, p, d, a.Ahead)
 }
 
 // claim claims the targets whose gates it acquires, sends them, and records the results.

@@ -52,6 +52,7 @@ type Reconciler struct {
 	armed  *armedResults
 
 	inputs      *inputReader
+	assistant   *assistant
 	suspensions *suspensionReader
 	preparer    *prepare.Preparer
 	publisher   *publish.Publisher
@@ -107,6 +108,8 @@ func New(o Options) (*Reconciler, error) {
 		Conversions: o.Conversions, Unconverted: o.Unconverted,
 		TeamMedia: o.TeamMedia, Clock: o.Clock, Failpoint: o.Failpoint, MaxUploads: o.MaxUploads, Sent: o.Metrics.Sent,
 	})
+	r.assistant = newAssistant(r)
+	r.queue.assistant = r.assistant.queue
 	r.reporter = &reporter{o: &r.o, preparer: r.preparer, limits: limits.NewRecorder(limiting, r.limits), recorder: r.recorder, queue: r.queue}
 	r.lookups = &lookup.Lookups{
 		Client: o.Client, APIReader: o.APIReader, Token: o.Tokens.Token, Preparer: r.preparer, Owners: r.owners, Clock: o.Clock, Refused: r.reporter.reportRefusedToken,
@@ -165,7 +168,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the post controller: %w", err)
 	}
-	return errors.Join(r.archiver.SetupWithManager(mgr), r.finalizers.SetupWithManager(mgr))
+	return errors.Join(r.archiver.SetupWithManager(mgr), r.finalizers.SetupWithManager(mgr), r.assistant.setupWithManager(mgr))
 }
 
 // SaveRecord saves the record of a finished post in its current state, before the caller deletes the post. After

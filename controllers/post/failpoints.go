@@ -15,6 +15,8 @@ const (
 	PointAfterPart    = prepare.PointAfterPart
 	PointAfterAhead   = prepare.PointAfterAhead
 	PointAfterPrepare = prepare.PointAfterPrepare
+	// PointAfterHold comes between the write that holds a preparation and its start.
+	PointAfterHold    = "after-hold"
 	PointBeforeClaim  = publish.PointBeforeClaim
 	PointAfterClaim   = publish.PointAfterClaim
 	PointAfterAnswer  = publish.PointAfterAnswer

@@ -59,6 +59,17 @@ func (r *inputReader) fetchFull(ctx context.Context, post *v1alpha1.Post) (there
 
 // read reads the post's connections and files, the apps' rate limits, and the team's, namespace's and cluster's state.
 func (r *inputReader) read(ctx context.Context, p *reconciliation) (err error) {
+	if err := r.readForPreparation(ctx, p); err != nil {
+		return err
+	}
+	if err := r.suspensions.read(ctx, p); err != nil {
+		return err
+	}
+	return r.readRollback(ctx, p)
+}
+
+// readForPreparation reads what preparing a post requires.
+func (r *inputReader) readForPreparation(ctx context.Context, p *reconciliation) (err error) {
 	var connections []string
 	for i := range p.Post.Spec.Targets {
 		connections = append(connections, p.Post.Spec.Targets[i].ConnectionRef.Name)
@@ -74,12 +85,6 @@ func (r *inputReader) read(ctx context.Context, p *reconciliation) (err error) {
 	}
 	for _, platform := range p.limits.LimitedPlatforms() {
 		r.states.subscribe(p.key, appInput(platform))
-	}
-	if err := r.suspensions.read(ctx, p); err != nil {
-		return err
-	}
-	if err := r.readRollback(ctx, p); err != nil {
-		return err
 	}
 	return r.readNamespace(ctx, p)
 }

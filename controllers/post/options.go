@@ -133,6 +133,12 @@ type Options struct {
 	MaxArmedCalls int
 	// MaxUploads is the number of targets with files that are prepared concurrently (default 32).
 	MaxUploads int
+	// Holder identifies this process if all managers prepare files, of which one delivers posts. If it is empty, only the
+	// one that delivers posts does.
+	Holder string
+	// HoldFor is how long a process holds the preparation of a target without extending it (default 1 min). Others take
+	// over the uploads of a process that died after that.
+	HoldFor time.Duration
 	// PrepareAhead is the lead time for the preparation of a scheduled post with files (default 30 min). It includes
 	// uploads that are not visible. Large files start earlier; content that a platform keeps only briefly starts later.
 	PrepareAhead time.Duration
@@ -169,6 +175,7 @@ func (o *Options) setDefaults() {
 	o.StartingDeadline = cmp.Or(o.StartingDeadline, time.Hour)
 	o.LongestDelay = max(cmp.Or(o.LongestDelay, 6*time.Hour), o.StartingDeadline)
 	o.PrepareAhead = cmp.Or(o.PrepareAhead, 30*time.Minute)
+	o.HoldFor = cmp.Or(o.HoldFor, time.Minute)
 	o.SendWindow = cmp.Or(o.SendWindow, 5*time.Second)
 	o.ClockMargin = cmp.Or(o.ClockMargin, 2*time.Second)
 	o.RecordFor = cmp.Or(o.RecordFor, DefaultRecordFor)
@@ -187,5 +194,6 @@ func (o *Options) setDefaults() {
 func (o *Options) settings() delivery.Settings {
 	return delivery.Settings{
 		StartingDeadline: o.StartingDeadline, LongestDelay: o.LongestDelay, SendWindow: o.SendWindow, ClockMargin: o.ClockMargin, PrepareAhead: o.PrepareAhead,
+		HoldFor: o.HoldFor,
 	}
 }

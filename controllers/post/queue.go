@@ -26,6 +26,8 @@ type postQueue struct {
 	priorities *dispatch.Sequencer
 	// queue is the queue of the controller, or nil before its start.
 	queue atomic.Pointer[workqueue]
+	// assistant is the queue of posts that are prepared while another process delivers them. It is nil in that queue.
+	assistant *postQueue
 }
 
 func newPostQueue(o *Options, states *postStates) *postQueue {
@@ -38,8 +40,15 @@ func (q *postQueue) start(_ context.Context, queue workqueue) error {
 }
 
 func (q *postQueue) enqueue(post types.NamespacedName) {
+	q.enqueueAssisted(post)
 	if queue := q.queue.Load(); queue != nil {
 		(*queue).Add(reconcile.Request{NamespacedName: post})
+	}
+}
+
+func (q *postQueue) enqueueAssisted(post types.NamespacedName) {
+	if q.assistant != nil {
+		q.assistant.enqueue(post)
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 
 // Reconcile reads the objects that a post refers to, calls delivery.Decide, and runs the returned actions.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	r.assistant.end()
 	r.owners.Start()
 	defer r.scheduler.ReturnWake(req.String())
 
@@ -54,7 +55,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	ctx, span := startTrace(ctx, r.o.Tracer, &post, now)
 	p := &reconciliation{
 		View: posting.Of(post.DeepCopy()), stored: post.Status, key: req.NamespacedName, now: now, log: ctrl.LoggerFrom(ctx), state: known,
-		tokens: map[string]platforms.Token{}, credentials: map[string]error{}, hasUploadSecret: prepare.HasUploadSecret(&post.Status), reduced: reduced,
+		tokens: map[string]platforms.Token{}, credentials: map[string]error{}, hasUploadSecret: prepare.HasUploadSecret(&post.Status), reduced: reduced, decide: delivery.Decide,
 	}
 	err := r.reconcile(ctx, p)
 	switch {
@@ -110,13 +111,14 @@ func (r *Reconciler) reconcile(ctx context.Context, p *reconciliation) error {
 	if answered, err := r.answerRequest(ctx, p, facts); err != nil || answered {
 		return err
 	}
-	return r.execute(ctx, p, facts, delivery.Decide(facts))
+	return r.execute(ctx, p, facts, p.decide(facts))
 }
 
 func (r *Reconciler) facts(p *reconciliation) *delivery.Facts {
 	f := &delivery.Facts{
 		View: p.View, Now: p.now, StartedAt: r.startedAt, Settings: r.o.settings(), Platforms: r.o.Platforms, Connections: p.connections, Media: p.media,
 		Unowned: p.unowned, NamespaceTerminating: p.namespaceTerminating, Suspended: p.suspended, Suspensions: p.suspensions, Rollback: p.rollback,
+		Holder:  r.o.Holder,
 		Crowded: !p.reduced && r.crowds.isCrowded(p.Due(), p.now), Group: r.groupState,
 		Results:            p.state.publish.Drain(p.Post),
 		CredentialsProblem: func(connection string) error { return p.credentials[connection] },

@@ -28,6 +28,8 @@ type reconciliation struct {
 	connections map[string]*v1alpha1.Connection
 	media       map[string]*v1alpha1.Media
 	limits      *limits.View
+	// decide is delivery.Decide, or delivery.DecidePreparation if another process delivers posts.
+	decide func(*delivery.Facts) []delivery.Action
 	// tokens holds the tokens that were read, credentials the errors of the others, both by connection.
 	tokens      map[string]platforms.Token
 	credentials map[string]error

@@ -93,6 +93,7 @@ type counter struct {
 
 const (
 	tweets     = "/x/2/tweets"
+	images     = "/x/2/media/upload"
 	containers = "/threads"
 	// thumbnailsSet is the path for setting a video's thumbnail.
 	thumbnailsSet = "/youtube/upload/youtube/v3/thumbnails/set"
@@ -102,8 +103,8 @@ const (
 func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := ""
 	switch {
-	case r.Method == http.MethodPost && r.URL.Path == tweets:
-		key = tweets + r.Header.Get("Authorization")
+	case r.Method == http.MethodPost && (r.URL.Path == tweets || r.URL.Path == images):
+		key = r.URL.Path + r.Header.Get("Authorization")
 	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, containers):
 		key = r.URL.Path
 	case r.Method == http.MethodPost && r.URL.Path == thumbnailsSet:
@@ -124,6 +125,11 @@ func (c *counter) of(key string) int {
 // publishesBy returns the number of calls for one account that could publish on X.
 func publishesBy(account sandboxtest.Account) int {
 	return arrivals.of(tweets + "Bearer " + account.AccessToken)
+}
+
+// imagesBy returns the number of images that were uploaded to X for one account.
+func imagesBy(account sandboxtest.Account) int {
+	return arrivals.of(images + "Bearer " + account.AccessToken)
 }
 
 // containersOf returns the number of containers created on Threads for one account.
@@ -186,7 +192,12 @@ func startManagerWithLog(log logr.Logger, change ...func(*post.Options)) *manage
 
 // startManagerBy starts a manager with a configuration for the API server.
 func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.Funcs, change ...func(*post.Options)) *manager {
-	mgr := suite.Must(ctrl.NewManager(config, ctrl.Options{
+	return startManagerWith(func(*ctrl.Options) {}, config, log, intercept, change...)
+}
+
+// startManagerWith starts a manager with changed options of the manager itself.
+func startManagerWith(changeManager func(*ctrl.Options), config *rest.Config, log logr.Logger, intercept interceptor.Funcs, change ...func(*post.Options)) *manager {
+	managing := ctrl.Options{
 		Scheme:  env.Scheme,
 		Logger:  log,
 		Metrics: metricsserver.Options{BindAddress: "0"},
@@ -202,7 +213,9 @@ func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.
 		},
 		// Several managers in this process have controllers of the same name.
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
-	}))
+	}
+	changeManager(&managing)
+	mgr := suite.Must(ctrl.NewManager(config, managing))
 	out := transport.New(transport.Options{Registerer: prometheus.NewRegistry()})
 	options := post.Options{
 		Client:    mgr.GetClient(),

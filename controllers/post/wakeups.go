@@ -58,6 +58,7 @@ func (q *postQueue) enqueueForInput(kind string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) (requests []reconcile.Request) {
 		for _, key := range []types.NamespacedName{client.ObjectKeyFromObject(obj), {Namespace: obj.GetNamespace()}} {
 			for _, post := range q.states.drain(input{kind, key}) {
+				q.enqueueAssisted(post)
 				requests = append(requests, reconcile.Request{NamespacedName: post})
 			}
 		}

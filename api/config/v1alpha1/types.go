@@ -269,6 +269,9 @@ type Delivery struct {
 	// ArmCrowds claims 50 or more posts that are due at the same time 15 to 60 s ahead of it (false). It is experimental: docs/adr/0026 lists
 	// its limitations.
 	ArmCrowds bool `json:"armCrowds"`
+	// ShareUploads lets each manager upload the files of posts, and not only the leader (false). It is experimental: docs/adr/0033 lists
+	// its limitations.
+	ShareUploads bool `json:"shareUploads"`
 	// PrepareAhead is how long before its scheduled time a post's files are uploaded, if they stay hidden until the post is published (30
 	// min). Large files are uploaded earlier.
 	PrepareAhead metav1.Duration `json:"prepareAhead"`

@@ -44,6 +44,13 @@ func (p *Preparer) acquireSlot(t *Target, files bool) (leave func()) {
 	return func() { p.lanes.Release(lane) }
 }
 
+// Reserve acquires an upload slot for a target that this process has yet to hold. If none is free, it reports false and
+// wakes the post later. StartHeld or ReleaseReserved must follow.
+func (p *Preparer) Reserve(t *Target) bool { return p.acquireSlot(t, true) != nil }
+
+// ReleaseReserved releases the slot of a target.
+func (p *Preparer) ReleaseReserved(t *Target) { p.uploads.Done(t.uploadID()) }
+
 func uploadID(post string, target int) string { return fmt.Sprintf("%s#%d", post, target) }
 
 // ReleaseUnused releases the slots that were offered to a post and not taken in a reconciliation, including those for

@@ -31,18 +31,27 @@ func (p *Preparer) Start(ctx context.Context, m *Preparations, t Target, now tim
 	if !needed {
 		return
 	}
-	job, hash := p.Job(&t), delivery.ContentHash(t.Post, t.Index, t.Conn, t.Media)
-	before := m.get(&t, hash)
-	if before == nil {
+	hash := delivery.ContentHash(t.Post, t.Index, t.Conn, t.Media)
+	if m.get(&t, hash) == nil {
 		if known := p.adopt(ctx, &t, hash, now, c.reusableFor()); known != nil {
 			m.set(t.Index, known)
 			return
 		}
 	}
-	leave := p.acquireSlot(&t, len(job.Content.Media) > 0)
-	if leave == nil {
-		return
+	if leave := p.acquireSlot(&t, len(delivery.Files(t.Post, t.Index)) > 0); leave != nil {
+		p.start(ctx, m, t, now, leave)
 	}
+}
+
+// StartHeld starts the preparation of a target that was reserved and is held by this process. The others are released.
+func (p *Preparer) StartHeld(ctx context.Context, m *Preparations, t Target, now time.Time) {
+	p.start(ctx, m, t, now, func() { p.ReleaseReserved(&t) })
+}
+
+func (p *Preparer) start(ctx context.Context, m *Preparations, t Target, now time.Time, leave func()) {
+	c, _ := p.converterFor(&t)
+	job, hash := p.Job(&t), delivery.ContentHash(t.Post, t.Index, t.Conn, t.Media)
+	before := m.get(&t, hash)
 	started := &preparation{
 		uid: t.Post.UID, hash: hash, startedAt: now, savedAt: now, ahead: posting.Of(t.Post).UntilDue(now) > 0, part: previousProgress(before, &t, hash),
 		done: make(chan struct{}),

@@ -1,0 +1,144 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
+	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/pacing"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/delivery"
+)
+
+// assistant prepares files of posts while another process delivers the posts. It never claims: it runs the actions of
+// delivery.DecidePreparation. When this process begins to deliver posts, the assistant ends, and the running
+// preparations are continued by the Reconciler, which has the same state of each post.
+type assistant struct {
+	r     *Reconciler
+	queue *postQueue
+
+	// ended is set when this process delivers posts. active is held for reading by each reconciliation, and stopping
+	// cancels them.
+	ended    atomic.Bool
+	active   sync.RWMutex
+	stopping context.Context //nolint:containedctx // it ends with the assistant's role, not with a call
+	stop     context.CancelFunc
+}
+
+// assistedAtOnce is the number of posts that an assistant reconciles concurrently. Uploads run in the background.
+const assistedAtOnce = 16
+
+func newAssistant(r *Reconciler) *assistant {
+	a := &assistant{r: r, queue: newPostQueue(&r.o, r.states)}
+	a.stopping, a.stop = context.WithCancel(context.Background())
+	return a
+}
+
+// end ends the assistant's role, and waits for its reconciliations, which may share the state of a post.
+func (a *assistant) end() {
+	if a.ended.Load() {
+		return
+	}
+	a.stop()
+	a.active.Lock()
+	defer a.active.Unlock()
+	a.ended.Store(true)
+	a.queue.queue.Store(nil)
+}
+
+// setupWithManager registers the assistant, which runs in every process. Without Options.Holder it does not exist.
+func (a *assistant) setupWithManager(mgr ctrl.Manager) error {
+	if a.r.o.Holder == "" {
+		return nil
+	}
+	hasFiles := predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		post, ok := obj.(*v1alpha1.Post)
+		return ok && !a.ended.Load() && len(posting.OwnMedia(&post.Spec)) > 0
+	})
+	if err := ctrl.NewControllerManagedBy(mgr).
+		Named("post-assistant").
+		For(&v1alpha1.Post{}, builder.WithPredicates(hasFiles)).
+		WatchesRawSource(source.Func(a.queue.start)).
+		WithOptions(controller.Options{
+			NeedLeaderElection: new(false), MaxConcurrentReconciles: assistedAtOnce,
+			ReconciliationTimeout: pacing.PostTimeout, RateLimiter: pacing.NewRateLimiter(),
+		}).
+		WithLogConstructor(conditions.ControllerLogConstructor(mgr.GetLogger(), "post-assistant")).
+		Complete(a); err != nil {
+		return fmt.Errorf("cannot set up the assistant of the post controller: %w", err)
+	}
+	return nil
+}
+
+// Reconcile prepares a post, unless this process delivers posts.
+func (a *assistant) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	a.active.RLock()
+	defer a.active.RUnlock()
+	if a.ended.Load() {
+		return ctrl.Result{}, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	detach := context.AfterFunc(a.stopping, cancel) //nolint:contextcheck // it ends with the role of the assistant
+	defer detach()
+
+	r := a.r
+	var post v1alpha1.Post
+	if err := r.o.Client.Get(ctx, req.NamespacedName, &post); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.states.forget(req.NamespacedName)
+			r.preparer.ReleaseUnused(req.String(), nil)
+			return ctrl.Result{}, nil
+		}
+		return ctrl.Result{}, fmt.Errorf("cannot read the post: %w", err)
+	}
+	if there, err := r.inputs.fetchFull(ctx, &post); err != nil || !there {
+		return ctrl.Result{}, err
+	}
+	defer r.preparer.ReleaseUnused(req.String(), &post)
+	known := r.states.get(req.NamespacedName, post.UID)
+	if known.publish.Stale(&post) {
+		return ctrl.Result{}, nil
+	}
+	now := r.o.Clock.Now()
+	p := &reconciliation{
+		View: posting.Of(post.DeepCopy()), stored: post.Status, key: req.NamespacedName, now: now, log: ctrl.LoggerFrom(ctx), state: known,
+		tokens: map[string]platforms.Token{}, credentials: map[string]error{}, hasUploadSecret: prepare.HasUploadSecret(&post.Status),
+		decide: delivery.DecidePreparation,
+	}
+	err := a.prepare(ctx, p)
+	r.states.prune(p.key, p.wait.ForInputs || p.wrote || err != nil)
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: conflictPause}, nil
+	case err != nil:
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	case p.wrote || p.wait.Until.IsZero():
+		return ctrl.Result{}, nil
+	}
+	return r.requeue(p), nil
+}
+
+func (a *assistant) prepare(ctx context.Context, p *reconciliation) error {
+	if err := a.r.inputs.readForPreparation(ctx, p); err != nil {
+		return err
+	}
+	facts := a.r.facts(p)
+	return a.r.execute(ctx, p, facts, p.decide(facts))
+}
