@@ -89,7 +89,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	posts.Conversions, posts.Unconverted, posts.Groups = films, unconverted, groupsOf(c, namespace, live)
 	posts.Owned, posts.TeamMedia, posts.Suspension, posts.SuspendAll = teams.Owned, teams.Media, teams.Suspension, stop
 	if c.Delivery.ShareUploads {
-		posts.Holder = identity
+		posts.Holder, posts.Managers = identity, c.Replicas
 	}
 	posts.Plans = &post.Plans{Owner: teams.Owner, Quota: counts}
 	accounts, err := newConnections(ctx, mgr, c, registry, store, tokens, teams, posts.Unlisted, now)

@@ -106,7 +106,7 @@ func New(o Options) (*Reconciler, error) {
 	r.preparer = prepare.New(prepare.Options{
 		Client: o.Client, APIReader: o.APIReader, Platforms: o.Platforms, Files: o.Files, Renditions: o.Renditions, Thumbnails: o.Thumbnails,
 		Conversions: o.Conversions, Unconverted: o.Unconverted,
-		TeamMedia: o.TeamMedia, Clock: o.Clock, Failpoint: o.Failpoint, MaxUploads: o.MaxUploads, Sent: o.Metrics.Sent,
+		TeamMedia: o.TeamMedia, Clock: o.Clock, Failpoint: o.Failpoint, MaxUploads: o.MaxUploads, Managers: o.Managers, Sent: o.Metrics.Sent,
 	})
 	r.assistant = newAssistant(r)
 	r.queue.assistant = r.assistant.queue

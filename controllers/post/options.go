@@ -136,6 +136,8 @@ type Options struct {
 	// Holder identifies this process if all managers prepare files, of which one delivers posts. If it is empty, only the
 	// one that delivers posts does.
 	Holder string
+	// Managers is the number of managers that share uploads, for the forecast of late ones (default 1).
+	Managers int
 	// HoldFor is how long a process holds the preparation of a target without extending it (default 1 min). Others take
 	// over the uploads of a process that died after that.
 	HoldFor time.Duration

@@ -121,6 +121,8 @@ func TestValues(t *testing.T) {
 		{"no media section without a store", "minimal", "", "ConfigMap", "outreach-apiserver", config, "!media:"},
 		{"the served namespaces", "full", "", "ConfigMap", "outreach-apiserver", config, "- team-beta"},
 		{"the manager derives names from releaseName", "minimal", "fullnameOverride: social", "ConfigMap", "social-manager", config, "releaseName: social"},
+		{"the forecast of shared uploads counts all managers", "minimal", "manager: {replicas: 3, config: {delivery: {shareUploads: true}}}", "ConfigMap", "outreach-manager", config, "replicas: 3\n"},
+		{"a changed number of managers restarts none if they do not share uploads", "minimal", "manager: {replicas: 3}", "ConfigMap", "outreach-manager", config, "!replicas:"},
 
 		{"platforms are called through the proxy", "full", "", "Deployment", "outreach-manager", env + ".value}", "HTTPS_PROXY http://proxy.example.com:3128"},
 		{"the Kubernetes API is called directly", "full", "", "Deployment", "outreach-manager", env + ".value}", "NO_PROXY $(KUBERNETES_SERVICE_HOST),localhost,127.0.0.1,::1,.svc,.cluster.local,s3.example.com"},

@@ -24,12 +24,14 @@ type Upload struct {
 }
 
 // Late reports for each upload whether it ends after its post is due. It assumes that no uploads are added and that
-// each takes its Duration.
+// each takes its Duration. managers is the number of processes that share the uploads; each has the given slots.
 //
-// The simulation hands out slots as dispatch.Scheduler does: with n active teams, each may use 1/(n+1) of the slots.
-// The team with the fewest slots goes first, and within a team the post that is due first.
-func Late(uploads []Upload, places int, now time.Time) []bool {
-	s := &simulation{uploads: uploads, places: max(places, 1), now: now, late: make([]bool, len(uploads)), teams: map[string]*team{}}
+// The simulation hands out slots as dispatch.Scheduler does in each process: with n active teams, each may use 1/(n+1)
+// of the slots. The team with the fewest slots goes first, and within a team the post that is due first.
+func Late(uploads []Upload, places, managers int, now time.Time) []bool {
+	s := &simulation{
+		uploads: uploads, places: max(places, 1), managers: max(managers, 1), now: now, late: make([]bool, len(uploads)), teams: map[string]*team{},
+	}
 	for i := range uploads {
 		if uploads[i].UnderWay {
 			s.start(i)
@@ -44,10 +46,11 @@ func Late(uploads []Upload, places int, now time.Time) []bool {
 }
 
 type simulation struct {
-	uploads []Upload
-	places  int
-	now     time.Time
-	late    []bool
+	uploads  []Upload
+	places   int
+	managers int
+	now      time.Time
+	late     []bool
 
 	// pending are the uploads that cannot start yet, ordered by From.
 	pending []int
@@ -103,11 +106,11 @@ func (s *simulation) enqueue(upload int) {
 
 // next returns the team whose turn it is, or nil if no waiting team may use another slot.
 func (s *simulation) next() *team {
-	// If there are many teams, dispatch.Scheduler allows each of them one slot, up to twice the total number of slots.
-	if len(s.queue) == 0 || len(s.running) >= 2*s.places {
+	// If there are many teams, dispatch.Scheduler allows each of them one slot, up to twice its number of slots.
+	if len(s.queue) == 0 || len(s.running) >= 2*s.places*s.managers {
 		return nil
 	}
-	if first := s.queue[0]; first.slots < max(s.places/(len(s.teams)+1), 1) {
+	if first := s.queue[0]; first.slots < s.managers*max(s.places/(len(s.teams)+1), 1) {
 		return first
 	}
 	return nil

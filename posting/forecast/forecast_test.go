@@ -98,7 +98,7 @@ func TestLate(t *testing.T) {
 		},
 		{"the process has no slots", []Upload{upload("a", 10, 9)}, 0, []bool{false}},
 	} {
-		if diff := cmp.Diff(tt.want, Late(tt.uploads, tt.places, now)); diff != "" {
+		if diff := cmp.Diff(tt.want, Late(tt.uploads, tt.places, 1, now)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 		}
 	}
@@ -108,22 +108,45 @@ func TestLate(t *testing.T) {
 // has 16 of 32 slots, and uploads start 32 minutes early, so one slot fits 153 of them.
 func TestLateInTheMorning(t *testing.T) {
 	for _, tt := range []struct {
-		reason       string
-		videos, late int
+		reason                 string
+		videos, managers, late int
 	}{
-		{"all fit", 2400, 0},
-		{"the uploads beyond the capacity are late", 3600, 3600 - 16*153},
+		{"all fit", 2400, 1, 0},
+		{"the uploads beyond the capacity are late", 3600, 1, 3600 - 16*153},
+		{"they fit if two managers share them", 3600, 2, 0},
+		{"even two managers have a capacity", 6000, 2, 6000 - 2*16*153},
+		{"the number of managers is not configured: the leader alone counts", 3600, 0, 3600 - 16*153},
 	} {
 		video := upload("acme", 60, 0, from(28))
 		video.Duration = TransferTime(100<<20, 8<<20)
 		n := 0
-		for _, late := range Late(many(tt.videos, video), 32, now) {
+		for _, late := range Late(many(tt.videos, video), 32, tt.managers, now) {
 			if late {
 				n++
 			}
 		}
 		if n != tt.late {
 			t.Errorf("%s: %d of %d are late, want %d", tt.reason, n, tt.videos, tt.late)
+		}
+	}
+}
+
+// TestLateOfManagers covers the limits of several managers, which each have their own slots.
+func TestLateOfManagers(t *testing.T) {
+	three := []Upload{upload("a", 10, 9), upload("b", 10, 9), upload("c", 10, 9)}
+	for _, tt := range []struct {
+		reason           string
+		uploads          []Upload
+		places, managers int
+		want             []bool
+	}{
+		{"a team has half of the places of each", many(5, upload("a", 10, 9)), 4, 2, []bool{false, false, false, false, true}},
+		{"more teams than places have one each, up to twice the places of each", three, 1, 2, []bool{false, false, false}},
+		{"a share is rounded down in each process", many(3, upload("a", 10, 9)), 3, 2, []bool{false, false, true}},
+		{"another manager's upload keeps its slot", []Upload{upload("a", 90, 15, underWay), upload("a", 19, 10), upload("a", 19, 10)}, 2, 2, []bool{false, false, true}},
+	} {
+		if diff := cmp.Diff(tt.want, Late(tt.uploads, tt.places, tt.managers, now)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 		}
 	}
 }

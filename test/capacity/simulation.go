@@ -129,7 +129,7 @@ func (s *simulation) forecast() {
 			uploads = append(uploads, forecast.Upload{Team: p.team.Name, Due: due, From: from, Duration: s.duration(p)})
 		}
 	}
-	for _, late := range forecast.Late(uploads, configv1alpha1.DefaultManager().Concurrency.Uploads, s.now) {
+	for _, late := range forecast.Late(uploads, configv1alpha1.DefaultManager().Concurrency.Uploads, 1, s.now) {
 		if late {
 			s.result.ForecastLate++
 		}

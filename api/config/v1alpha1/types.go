@@ -23,6 +23,9 @@ type ManagerConfiguration struct {
 	// ReleaseName is the name prefix of the installation's objects: the lease, the roles and role bindings in team namespaces, the
 	// apiserver's account, and the webhook with its Service and Secret. The default is "herald".
 	ReleaseName string `json:"releaseName,omitempty"`
+	// Replicas is the number of managers of the installation. With delivery.shareUploads, the forecast of late uploads counts the slots of
+	// each. Without a number it counts those of the leader alone.
+	Replicas int `json:"replicas,omitempty"`
 	// Kubernetes limits the rate of requests to the Kubernetes API.
 	Kubernetes Kubernetes `json:"kubernetes,omitzero"`
 	// LeaderElection holds the durations of the leader lease.
@@ -269,8 +272,8 @@ type Delivery struct {
 	// ArmCrowds claims 50 or more posts that are due at the same time 15 to 60 s ahead of it (false). It is experimental: docs/adr/0026 lists
 	// its limitations.
 	ArmCrowds bool `json:"armCrowds"`
-	// ShareUploads lets each manager upload the files of posts, and not only the leader (false). It is experimental: docs/adr/0033 lists
-	// its limitations.
+	// ShareUploads lets each manager upload the files of posts, and not only the leader (false). Each upload then takes at least one more
+	// write: docs/adr/0033.
 	ShareUploads bool `json:"shareUploads"`
 	// PrepareAhead is how long before its scheduled time a post's files are uploaded, if they stay hidden until the post is published (30
 	// min). Large files are uploaded earlier.

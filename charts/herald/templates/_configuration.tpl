@@ -92,6 +92,9 @@ platforms:
 apiVersion: config.herald.dev/v1alpha1
 kind: ManagerConfiguration
 releaseName: {{ include "herald.fullname" . }}
+{{- if .Values.manager.config.delivery.shareUploads }}
+replicas: {{ .Values.manager.replicas }}
+{{- end }}
 {{- if include "herald.web" . }}
 siteURL: {{ include "herald.siteURL" . }}
 {{- end }}

@@ -53,8 +53,9 @@ type Options struct {
 	// Failpoint is called at the failpoints of the package.
 	Failpoint func(point string)
 	// MaxUploads limits concurrent preparations with files. Each holds a few kilobytes of a file at a time. Teams share
-	// the slots fairly, like the workers.
-	MaxUploads int
+	// the slots fairly, like the workers. Managers is the number of processes that share uploads, for the forecast; zero
+	// counts this one alone.
+	MaxUploads, Managers int
 	// Sent returns the counter for the file bytes that are sent to a platform. If nil, none are counted.
 	Sent func(v1alpha1.Platform) Sent
 }

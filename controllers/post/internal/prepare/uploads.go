@@ -116,7 +116,7 @@ func (p *Preparer) Outlook(posts func(func(*v1alpha1.Post)), media map[types.Nam
 	pending := &pending{p: p, media: media, settings: settings, now: now, rates: p.pace.Rates()}
 	posts(pending.add)
 	outlooks := map[OutlookKey]Outlook{}
-	for i, late := range forecast.Late(pending.uploads, p.o.MaxUploads, now) {
+	for i, late := range forecast.Late(pending.uploads, p.o.MaxUploads, p.o.Managers, now) {
 		of := &pending.of[i]
 		outlook := outlooks[of.OutlookKey]
 		outlook.Bytes += of.remaining
@@ -186,10 +186,15 @@ func (l *pending) addTarget(post *v1alpha1.Post, i int, platform v1alpha1.Platfo
 	if !ok {
 		rate = delivery.ExpectedRate
 	}
-	if running, sent := l.p.running(uploadID(client.ObjectKeyFromObject(post).String(), i)); running != nil {
+	running, sent := l.p.running(uploadID(client.ObjectKeyFromObject(post).String(), i))
+	switch held := posting.Of(post).Target(i).Prepared; {
+	case running != nil:
 		u.UnderWay, u.Duration = true, forecast.Remaining(left, sent, l.now.Sub(running.startedAt), rate)
 		left = max(left-sent, 0)
-	} else {
+	case held != nil && held.By != nil && held.By.Until.After(l.now):
+		// Another process uploads it. Its progress since its last record is unknown.
+		u.UnderWay, u.Duration = true, forecast.Remaining(left, 0, l.now.Sub(held.MadeAt.Time), rate)
+	default:
 		u.Duration = forecast.TransferTime(left, rate)
 	}
 	l.uploads = append(l.uploads, u)
