@@ -119,6 +119,7 @@ func benchmarks() []benchmark {
 		{hostileID, "deliver posts beside a hostile team", runHostile},
 		{"B9", "refuse bodies that are made to cost much", runB9},
 		{"B10", "deliver posts at their time beside receivers of notifications that hang, fail and redirect", runB10},
+		{"B11", "upload videos for one instant with one, two and four managers that share uploads", runB11},
 	}
 }
 

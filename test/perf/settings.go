@@ -29,6 +29,7 @@ type settings struct {
 	b7Posts     int
 	b8Posts     int
 	b10Minutes  float64
+	b11Videos   int
 	filmBytes   int64
 	teams       int
 	connections int
@@ -57,6 +58,7 @@ func (s *settings) variables(ids *string) *flag.FlagSet {
 	v.IntVar(&s.b7Posts, "BENCH_B7_POSTS", 5000, "B7: posts of the largest crowd")
 	v.IntVar(&s.b8Posts, "BENCH_B8_POSTS", 1_000_000, "B8: archived posts, of one team and then of 1,000 teams")
 	v.Float64Var(&s.b10Minutes, "BENCH_B10_MINUTES", 1, "B10: how long each kind of receivers is measured in a round, with 100 posts a minute")
+	v.IntVar(&s.b11Videos, "BENCH_B11_VIDEOS", 1000, "B11: videos in a round")
 	v.IntVar(&s.teams, "BENCH_TEAMS", 4, "teams that the accounts belong to")
 	v.IntVar(&s.connections, "BENCH_CONNECTIONS", 200, "connected accounts")
 	v.StringVar(&s.pprof, "BENCH_PPROF", "", "folder for CPU profiles of manager, apiserver and kube-apiserver; none if not set")
@@ -106,7 +108,7 @@ func readSettings(getenv func(string) string) (s settings, err error) {
 	if s.wanted[hostileID] && strings.Contains(ids, ",") {
 		return s, fmt.Errorf("%s has limits on requests, which the others have not: run it alone", hostileID)
 	}
-	for _, size := range []*int{&s.b1Posts, &s.b2Posts, &s.b4Posts, &s.b4Asks, &s.b6Posts, &s.b7Posts, &s.b8Posts} {
+	for _, size := range []*int{&s.b1Posts, &s.b2Posts, &s.b4Posts, &s.b4Asks, &s.b6Posts, &s.b7Posts, &s.b8Posts, &s.b11Videos} {
 		*size = s.scaled(*size)
 	}
 	s.b3Minutes, s.b10Minutes = s.b3Minutes*s.scale, s.b10Minutes*s.scale

@@ -4,6 +4,7 @@
 package processes
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,21 +21,11 @@ const sandboxLag = 5 * time.Second
 // writeConfigurations writes the configuration files of the manager and the apiserver. They serve metrics without TLS
 // and authorization, on this machine only.
 func (s *Setup) writeConfigurations() error {
-	secret := s.path("client-secret")
-	if err := workspace.WriteFile(secret, []byte(contextName+"\n"), 0o600); err != nil {
+	if err := workspace.WriteFile(s.clientSecretFile(), []byte(contextName+"\n"), 0o600); err != nil {
 		return err
 	}
-	manager := configv1alpha1.DefaultManager()
-	manager.Common = s.common(secret, managerHealth, ManagerMetrics)
-	// Users should not have to wait an hour to try retention locally.
-	manager.Retention.LeastInCluster.Duration = 0
-	manager.SiteURL = s.URL(Site)
-	manager.Webhook.BindAddress, manager.Webhook.Hosts = s.Address(ManagerWebhook), []string{"127.0.0.1"}
-	if s.EditManager != nil {
-		s.EditManager(manager)
-	}
 	apiserver := configv1alpha1.DefaultAPIServer()
-	apiserver.Common = s.common(secret, apiserverHealth, APIServerMetrics)
+	apiserver.Common = s.common(apiserverHealth, APIServerMetrics)
 	apiserver.BindAddress, apiserver.SiteURL = s.Address(Site), s.URL(Site)
 	// All clients have the same loopback address.
 	apiserver.RequestsPerMinute, apiserver.MaxConnectionsPerAddress = 0, 0
@@ -45,37 +36,49 @@ func (s *Setup) writeConfigurations() error {
 	if s.EditAPIServer != nil {
 		s.EditAPIServer(apiserver)
 	}
-	for process, config := range map[string]any{Manager: manager, APIServer: apiserver} {
-		data, err := yaml.Marshal(config)
-		if err != nil {
-			return fmt.Errorf("write the configuration of %s: %w", process, err)
-		}
-		if err := workspace.WriteFile(s.configFile(process), data, 0o600); err != nil {
-			return err
-		}
+	return errors.Join(s.writeConfiguration(Manager, s.managerConfiguration()), s.writeConfiguration(APIServer, apiserver))
+}
+
+func (s *Setup) managerConfiguration() *configv1alpha1.ManagerConfiguration {
+	manager := configv1alpha1.DefaultManager()
+	manager.Common = s.common(managerHealth, ManagerMetrics)
+	// Users should not have to wait an hour to try retention locally.
+	manager.Retention.LeastInCluster.Duration = 0
+	manager.SiteURL = s.URL(Site)
+	manager.Webhook.BindAddress, manager.Webhook.Hosts = s.Address(ManagerWebhook), []string{"127.0.0.1"}
+	if s.EditManager != nil {
+		s.EditManager(manager)
 	}
-	return nil
+	return manager
+}
+
+func (s *Setup) writeConfiguration(process string, config any) error {
+	data, err := yaml.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("write the configuration of %s: %w", process, err)
+	}
+	return workspace.WriteFile(s.configFile(process), data, 0o600)
 }
 
 // common returns the configuration that both processes share. Browsers and clients on this machine reach the store at
 // the same address as Herald.
-func (s *Setup) common(secret, health, metrics string) configv1alpha1.Common {
+func (s *Setup) common(health, metrics string) configv1alpha1.Common {
 	return configv1alpha1.Common{
 		Health:  configv1alpha1.Endpoint{BindAddress: s.Address(health)},
 		Metrics: configv1alpha1.Metrics{Endpoint: configv1alpha1.Endpoint{BindAddress: s.Address(metrics)}, Plain: true},
 		Media: &configv1alpha1.Media{
 			Endpoint: s.URL(Store), Region: "us-east-1", Bucket: Bucket, PathStyle: true, CredentialsFile: s.storeKeyFile(),
 		},
-		Platforms: s.platforms(secret),
+		Platforms: s.platforms(),
 	}
 }
 
 // platforms points every platform to the sandbox, which accepts any client and any secret.
-func (s *Setup) platforms(secret string) configv1alpha1.Platforms {
+func (s *Setup) platforms() configv1alpha1.Platforms {
 	platforms := configv1alpha1.Platforms{Sandbox: configv1alpha1.Sandbox{URL: s.URL(Sandbox)}}
 	sections := platforms.Sections()
 	for _, platform := range s.Platforms {
-		section := &configv1alpha1.Platform{ClientID: contextName, ClientSecretFile: secret}
+		section := &configv1alpha1.Platform{ClientID: contextName, ClientSecretFile: s.clientSecretFile()}
 		section.ListingLag.Duration = sandboxLag
 		*sections[string(platform)] = section
 	}

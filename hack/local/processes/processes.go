@@ -139,6 +139,7 @@ func (s *Setup) keyFile() string                  { return s.path("tls.key") }
 func (s *Setup) certificateFile() string          { return s.path("tls.crt") }
 func (s *Setup) tokenFile() string                { return s.path("tokens.csv") }
 func (s *Setup) storeKeyFile() string             { return s.path("store-key.json") }
+func (s *Setup) clientSecretFile() string         { return s.path("client-secret") }
 func (s *Setup) configFile(process string) string { return s.path(process + ".yaml") }
 
 // PlatformURL returns the URL of a simulated platform.

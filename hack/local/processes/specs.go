@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/hack/local/supervisor"
 )
 
@@ -124,6 +125,21 @@ func (s *Setup) Sandbox(more ...string) supervisor.Spec {
 func (s *Setup) Manager() supervisor.Spec {
 	return s.herald(Manager, s.answers(managerHealth, "/readyz"), "--leader-identity", "local-manager")
 }
+
+// ManagerAs is another manager with its own identity, which is also its name, and a changed configuration. Its health
+// port is one of MorePorts.
+func (s *Setup) ManagerAs(name string, edit func(*configv1alpha1.ManagerConfiguration)) (supervisor.Spec, error) {
+	config := s.managerConfiguration()
+	config.Health.BindAddress = s.Address(HealthPort(name))
+	edit(config)
+	spec := s.Manager()
+	spec.Name, spec.Ready = name, s.answers(HealthPort(name), "/readyz")
+	spec.Args = []string{Manager, "--kubeconfig", s.Kubeconfig(Manager), "--config", s.configFile(name), "--leader-identity", name}
+	return spec, s.writeConfiguration(name, config)
+}
+
+// HealthPort returns the name of a process's port for probes.
+func HealthPort(process string) string { return process + "-health" }
 
 // APIServer is Herald's apiserver.
 func (s *Setup) APIServer() supervisor.Spec {

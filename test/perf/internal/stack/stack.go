@@ -40,6 +40,9 @@ const (
 	APIServerPprof = "apiserver-pprof"
 )
 
+// sharingAtMost is the largest number of managers that StartSharing starts.
+const sharingAtMost = 4
+
 // startLimit is the timeout for any preparation. It is generous, for busy machines.
 const startLimit = 2 * time.Minute
 
@@ -80,7 +83,7 @@ type Stack struct {
 func Start(ctx context.Context, options Options) (*Stack, error) {
 	s := &Stack{options: options, Setup: &processes.Setup{
 		Assets: options.Assets, Bin: options.Bin, Dir: options.Dir, Namespace: "herald-system",
-		MorePorts: []string{Plain, ManagerPprof, APIServerPprof},
+		MorePorts: slices.Concat([]string{Plain, ManagerPprof, APIServerPprof}, sharingPorts()),
 		Platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformYouTube},
 	}}
 	s.Setup.EditManager = func(c *configv1alpha1.ManagerConfiguration) {
@@ -153,6 +156,44 @@ func (s *Stack) StartHerald(ctx context.Context) error {
 		}
 	}
 	return s.waitForWork(ctx)
+}
+
+// StartSharing starts managers that share uploads, without an apiserver, and waits until all of them work. The first one
+// leads and serves the webhook.
+func (s *Stack) StartSharing(ctx context.Context, managers int) error {
+	for n := range managers {
+		spec, err := s.Setup.ManagerAs(sharingManager(n), func(c *configv1alpha1.ManagerConfiguration) {
+			c.Delivery.ShareUploads, c.Replicas = true, managers
+			c.Profiling.BindAddress = ""
+			if n > 0 {
+				c.Metrics.BindAddress, c.Webhook.BindAddress = "0", "0"
+			}
+		})
+		if err != nil {
+			return err
+		}
+		child := s.children.Start(spec)
+		s.herald = append(s.herald, child)
+		if err := child.WaitReady(ctx); err != nil {
+			return err
+		}
+		if n > 0 {
+			continue
+		}
+		if err := s.waitForWork(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sharingManager(n int) string { return fmt.Sprintf("%s-%d", processes.Manager, n+1) }
+
+func sharingPorts() (names []string) {
+	for n := range sharingAtMost {
+		names = append(names, processes.HealthPort(sharingManager(n)))
+	}
+	return names
 }
 
 // StartManager starts only the manager, without waiting for it.
