@@ -151,6 +151,9 @@ func writeConfiguration() {
 	writeSections(config, present.configuration, set...)
 	config.Delivery.ArmCrowds = true
 	writeSections(config, arming.configuration, append(set, "delivery")...)
+	config.Delivery.ArmCrowds = false
+	config.Delivery.ShareUploads, config.Concurrency.Uploads = true, 1
+	writeSections(config, sharing.configuration, append(set, "delivery", "concurrency")...)
 	config.Retention.LeastInCluster.Duration = 0
 	writeSections(config, sweeping.configuration, append(set, "retention")...)
 }

@@ -76,13 +76,18 @@ func newTeam(ctx context.Context) *team {
 		t.probed(ctx, name)
 	}
 	for name := range mimeTypes {
-		Eventually(func(g Gomega) {
-			var media v1alpha1.Media
-			g.Expect(k8s.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: name}, &media)).To(Succeed())
-			g.Expect(media.Status.Phase).To(Equal(v1alpha1.MediaUploaded), "%+v", media.Status)
-		}).Should(Succeed(), "the manager verifies %s", name)
+		t.verified(ctx, name)
 	}
 	return t
+}
+
+// verified waits until a manager has verified a file.
+func (t *team) verified(ctx context.Context, name string) {
+	Eventually(func(g Gomega) {
+		var media v1alpha1.Media
+		g.Expect(k8s.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: name}, &media)).To(Succeed())
+		g.Expect(media.Status.Phase).To(Equal(v1alpha1.MediaUploaded), "%+v", media.Status)
+	}).Should(Succeed(), "the manager verifies %s", name)
 }
 
 // newTeamOn creates a team without files, with accounts on some platforms.
