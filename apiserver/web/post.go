@@ -154,7 +154,7 @@ func (s *Site) when(v *visit, post *v1alpha1.Post) g.Node {
 		return fact("Posted", v.moment(view.DisplayAt()))
 	case at != nil:
 		return fact("Scheduled for", v.moment(at.Time), g.Text(" ("), v.about(at.Time), g.Text(")"), g.If(v.may.update && view.Phase() == v1alpha1.PhaseScheduled,
-			h.Details(h.Class("move"), h.Summary(g.Text("Move")), v.moveForm(post.Name, at.Time))))
+			h.Details(h.ID("move"), h.Class("move"), h.Summary(g.Text("Move")), v.moveForm(post.Name, at.Time))))
 	case post.Spec.Draft:
 		return fact("Scheduled for", g.Text("no time yet"))
 	default:

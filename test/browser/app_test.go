@@ -165,6 +165,14 @@ var _ = Describe("app.js", func() {
 			Expect(f.listened()).To(Equal(1), "a replaced element still listens")
 		})
 
+		It("leave open what the user has opened", func() {
+			f, page := open(`<section data-events="/events" aria-label="State"><details id="move"><summary>Move</summary><p>New time</p></details></section>`, chrome.Options{})
+			must(page.Get("DisclosureTriangle", "Move").Click())
+			must(page.WaitText("New time"))
+			f.events <- "data: <details id=\"move\"><summary>Move</summary><p>Newer time</p></details>\n\n"
+			must(page.WaitText("Newer time"))
+		})
+
 		It("resume after a server outage", func() {
 			f, page := open(area, chrome.Options{})
 			Eventually(f.listened).Should(Equal(1))

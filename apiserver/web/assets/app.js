@@ -126,8 +126,10 @@ function follow(area) {
     if (data === shown || typed) return;
     shown = data;
     const focused = area.contains(focus) && focus.id;
+    const opened = [...area.querySelectorAll("details[open][id]")].map(({ id }) => id);
     const before = onTab();
     area.innerHTML = data;
+    for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
     document.title = onTab() + document.title.slice(before.length);
     if (area.querySelector("[data-settled]")) document.querySelector("[data-until-settled]")?.remove();
     prepare(area);

@@ -116,14 +116,15 @@ const set = `function(value) {
 func (e *Element) Fill(value string) error {
 	return e.do("fill in", func(node cdp.BackendNodeID) error {
 		typed, err := apply[bool](e.page, node, set, value)
-		if err != nil || !typed {
+		switch {
+		case err != nil:
 			return err
-		}
-		if value == "" {
+		case typed && value == "":
 			return e.page.Press(kb.Delete)
-		}
-		if err := call(e.page, input.InsertText, input.InsertTextParams{Text: value}); err != nil {
-			return err
+		case typed:
+			if err := call(e.page, input.InsertText, input.InsertTextParams{Text: value}); err != nil {
+				return err
+			}
 		}
 		if connected, err := apply[bool](e.page, node, "function() { return this.isConnected }"); err != nil || connected {
 			return err
