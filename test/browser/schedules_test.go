@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/chromedp/chromedp/kb"
 	. "github.com/onsi/ginkgo/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,23 +81,27 @@ var _ = Describe("Schedules", func() {
 		must(page.WaitText("The schedule is deleted."))
 	})
 
-	It("are written by keyboard alone", func() {
-		name := fmt.Sprintf("keys-%d", time.Now().UnixNano()%1_000_000)
+	DescribeTable("are written without a mouse", func(by way) {
+		name := fmt.Sprintf("%s-%d", by.name, time.Now().UnixNano()%1_000_000)
 		forgetSchedule(name)
-		page, site := signedInPage()
+		page, site := by.start()
 		must(site.Calendar())
-		person := keys{page}
-		person.follow(page.Get("link", "Recurring posts"), kb.Enter)
-		person.follow(page.Get("link", "New schedule").Nth(0), kb.Enter)
-		person.press(page.Get("textbox", "Name"), name)
-		person.press(page.GetPart("checkbox", "X, @herald_demo"), " ")
-		person.press(page.Get("textbox", "Text 1"), "Good morning")
-		person.press(page.Get("radio", "Every week"), kb.ArrowRight)
+		by.follow(page, page.Get("link", "Recurring posts"))
+		by.follow(page, page.Get("link", "New schedule").Nth(0))
+		by.enter(page, page.Get("textbox", "Name"), name)
+		by.tick(page, page.GetPart("checkbox", "X, @herald_demo"))
+		by.enter(page, page.Get("textbox", "Text 1"), "Good morning")
+		by.choose(page, page.Get("group", "Repeat"), "Every month")
 		must(page.WaitFor("the day of the month is asked for", `document.getElementById("monthday").checkVisibility()`))
-		person.follow(page.Get("button", "Save the schedule"), kb.Enter)
+		by.follow(page, page.Get("button", "Save the schedule"))
 		must(page.WaitText("The schedule is stored."))
 		must(page.WaitText("On day 1 of each month at 09:00"))
-	})
+		by.confirm(page, page.Get("button", "Suspend "+name), "Suspend")
+		must(page.WaitText("The schedule is suspended."))
+		by.follow(page, page.GetSaying("listitem", name).Get("link", "Delete…"))
+		by.follow(page, page.Get("button", "Delete the schedule"))
+		must(page.WaitText("The schedule is deleted."))
+	}, Entry("by keyboard", byKeyboard), Entry("on a phone", onAPhone))
 
 	It("are written without scripts, and the times are shown on request", func() {
 		name := fmt.Sprintf("plain-%d", time.Now().UnixNano()%1_000_000)

@@ -278,15 +278,17 @@ var _ = Describe("A post's problem", func() {
 			}
 			Expect(times).To(Equal(1), want)
 		},
-		Entry("the post was published: the user enters its URL", "drop_after", Not(BeEmpty()), func(page *chrome.Page, found string) {
-			must(page.GetPart("textbox", "Its address").Fill(found))
-			must(page.Get("button", "It was published").Follow())
+		Entry("it was published: the user enters its URL, by keyboard", "drop_after", Not(BeEmpty()), func(page *chrome.Page, found string) {
+			byKeyboard.enter(page, page.GetPart("textbox", "Its address"), found)
+			byKeyboard.follow(page, page.Get("button", "It was published"))
 		}, "what was found is not sent again"),
-		Entry("the post is listed: the user selects it", "drop_after", Not(BeEmpty()), func(page *chrome.Page, _ string) {
+		Entry("it is listed: the user selects it, on a phone", "drop_after", Not(BeEmpty()), func(page *chrome.Page, _ string) {
 			must(sandboxtest.Client{URL: herald().Sandbox()}.ClearFaults(context.Background()))
+			must(page.SetLook(chrome.Phone))
 			must(page.Get("button", "Look again").Follow())
 			Eventually(readable(page), unsure).Should(ContainSubstring("Is it one of these?"))
 			inEveryLook(page, "verdict-candidates")
+			must(page.SetLook(chrome.Phone))
 			must(page.Get("button", "Yes, it is this one").Follow())
 		}, "what was chosen is not sent again"),
 		Entry("the post does not exist: Herald sends it", "drop_before", BeEmpty(), func(page *chrome.Page, _ string) {
