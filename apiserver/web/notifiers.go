@@ -197,7 +197,7 @@ func (v *visit) notifierProblem(n *bridge.Notifier) g.Node {
 }
 
 func (v *visit) notifierFacts(n *bridge.Notifier) g.Node {
-	return h.Dl(h.Class("small"),
+	return h.Dl(h.Class("small reports"),
 		fact("Reports", reportedEvents(n)),
 		fact("Waiting", g.Text(strconv.Itoa(int(n.Status.Pending)))),
 		g.Iff(n.Status.LastDeliveredAt != nil, func() g.Node { return fact("Last delivered", v.moment(n.Status.LastDeliveredAt.Time)) }),
