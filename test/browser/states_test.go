@@ -278,11 +278,11 @@ var _ = Describe("A post's problem", func() {
 			}
 			Expect(times).To(Equal(1), want)
 		},
-		Entry("it was published: the user enters its URL, by keyboard", "drop_after", Not(BeEmpty()), func(page *chrome.Page, found string) {
+		Entry("the post was published: the user enters its URL, by keyboard", "drop_after", Not(BeEmpty()), func(page *chrome.Page, found string) {
 			byKeyboard.enter(page, page.GetPart("textbox", "Its address"), found)
 			byKeyboard.follow(page, page.Get("button", "It was published"))
 		}, "what was found is not sent again"),
-		Entry("it is listed: the user selects it, on a phone", "drop_after", Not(BeEmpty()), func(page *chrome.Page, _ string) {
+		Entry("the post is listed: the user selects it, on a phone", "drop_after", Not(BeEmpty()), func(page *chrome.Page, _ string) {
 			must(sandboxtest.Client{URL: herald().Sandbox()}.ClearFaults(context.Background()))
 			must(page.SetLook(chrome.Phone))
 			must(page.Get("button", "Look again").Follow())

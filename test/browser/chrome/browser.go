@@ -25,7 +25,7 @@ func Find() (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("Chromium or Chrome is not in PATH: `make chromium` installs Debian's, as root")
+	return "", errors.New("neither Chromium nor Chrome is in PATH: `make chromium` installs Debian's, as root")
 }
 
 // Browser is a headless browser. Use Start.
