@@ -67,8 +67,14 @@ func TestClient(t *testing.T) {
 				t.Fatalf("%v: %s", err, problems.String())
 			}
 			type result struct {
-				DID, Handle, Text, Reply, Refused, Missing, Taken string
-				Renewed                                           bool
+				DID     string `json:"did"`
+				Handle  string `json:"handle"`
+				Text    string `json:"text"`
+				Reply   string `json:"reply"`
+				Refused string `json:"refused"`
+				Missing string `json:"missing"`
+				Taken   string `json:"taken"`
+				Renewed bool   `json:"renewed"`
 			}
 			var got result
 			must.Succeed(t, json.Unmarshal(output, &got))
