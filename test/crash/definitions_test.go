@@ -136,7 +136,7 @@ properties:
 				t.Fatal(err)
 			}
 		}
-		if reason == "nothing changed" {
+		if reason == "no change" {
 			now = before
 		}
 		if diff := cmp.Diff(row.want, narrowed(&before, &now, "Post", nil)); diff != "" {
