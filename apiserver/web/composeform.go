@@ -199,7 +199,7 @@ func (s *Site) textFields(v *visit, c *composer) g.Node {
 }
 
 func (s *Site) cardFields(v *visit, c *composer) g.Node {
-	focus := s.takesFocus(v, c)
+	focus := s.hasFocalPoints(v, c)
 	return h.FieldSet(c.class("only-tree parts"), h.Legend(g.Text("Parts of the thread")),
 		h.Ol(g.Map(indexes(len(c.cards)), func(i int) g.Node { return s.cardField(v, c, strconv.Itoa(i), strconv.Itoa(i+1), c.cards[i], focus) })),
 		// The page's script adds parts without reloading the page, and replaces both numbers.
@@ -228,7 +228,7 @@ func (s *Site) mediaFields(v *visit, c *composer) g.Node {
 	if c.video != "" {
 		videos = c.perFile.references("video", []string{c.video})
 	}
-	focus := s.takesFocus(v, c)
+	focus := s.hasFocalPoints(v, c)
 	return g.Group{
 		h.Div(c.class("only-image"), s.dropZone(v, &fileField{name: "image", label: "Images", types: pictureTypes, many: true, kind: v1alpha1.CategoryImage, files: c.perFile.references("image", c.images), focus: focus, library: c.library && c.category == v1alpha1.CategoryImage})),
 		h.Div(c.class("only-video"),

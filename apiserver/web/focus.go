@@ -41,9 +41,9 @@ func coordinates(of *v1alpha1.FocalPoint) (x, y string) {
 	return strconv.Itoa(int(of.X)), strconv.Itoa(int(of.Y))
 }
 
-// takesFocus reports whether the form has fields for focal points: the team has an account on Mastodon, or the post has
+// hasFocalPoints reports whether the form has fields for focal points: the team has an account on Mastodon, or the post has
 // such points. Each file has the fields then, since a list's fields are in the order of its files.
-func (s *Site) takesFocus(v *visit, c *composer) bool {
+func (s *Site) hasFocalPoints(v *visit, c *composer) bool {
 	return slices.ContainsFunc(s.usable(v), func(a *v1alpha1.Connection) bool { return a.Spec.Platform == v1alpha1.PlatformMastodon }) ||
 		c.writing != nil && c.hasFocus()
 }
