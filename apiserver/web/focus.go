@@ -28,7 +28,7 @@ func focalPoint(x, y string) *v1alpha1.FocalPoint {
 	const edge = 100
 	percent := func(entered string) int32 {
 		n, _ := strconv.Atoi(strings.TrimSpace(entered)) // browsers send whole numbers or nothing
-		return int32(min(max(n, -edge), edge))           //nolint:gosec // it is within the edges
+		return int32(min(max(n, -edge), edge))
 	}
 	return &v1alpha1.FocalPoint{X: percent(x), Y: percent(y)}
 }

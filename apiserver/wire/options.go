@@ -64,7 +64,7 @@ func percent(v strictjson.Value) int32 {
 		v.Refuse("must be at most " + strconv.Itoa(edge))
 		return 0
 	}
-	return int32(n)
+	return int32(n) //nolint:gosec // Integer refuses numbers below -edge, and the condition those above edge
 }
 
 // appendFiles appends the alt texts and the focal points of files, in their order, with null for a file without.
