@@ -108,7 +108,7 @@ var contractRows = []struct {
 	}},
 	{"limits: Facebook accepts captions of any length that fit into one object", []string{
 		"a large post is accepted if it fits, including all later records",
-		"a large post is rejected before anything is reserved, if its outcomes would not fit into the object",
+		"a large post is rejected before any reservation, if its outcomes would not fit into the object",
 	}},
 	{"rule 6: YouTube needs a title", []string{"posts with media refuses no title on YouTube", "posts with media refuses an empty title"}},
 	{"rule 7: a privacy level that the account does not offer has its own error code", []string{
@@ -140,7 +140,7 @@ var contractRows = []struct {
 	}},
 	{"rule 10: no cards, or cards that are not a list", []string{"a tree without cards, even as a draft", "tree_cards that are not a list"}},
 	{"rule 10: a card has a text or media, unless the tree is a draft", []string{
-		"a card with neither text nor media", "a draft with an empty card", "a tree card with media only",
+		"a card without text and media", "a draft with an empty card", "a tree card with media only",
 	}},
 	{"rule 10: types and the team's media are checked in drafts too", []string{
 		"a caption that is not a string", "media_ids that are not a list", "a missing media file", "another team's file on a card, also of a draft",
