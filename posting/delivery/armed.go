@@ -17,9 +17,10 @@ import (
 // nothing of it was sent. See docs/adr/0026.
 
 const (
-	// armAhead is how long before their time the posts of a crowd are claimed, and armAheadAtMost the same for the largest crowds.
+	// armAhead is how long before their time the posts of a crowd are claimed, and armAheadAtMost the same for the largest crowds:
+	// its groups have room for some 5,000 posts.
 	// An armed post cannot be cancelled.
-	armAhead, armAheadAtMost = 15 * time.Second, time.Minute
+	armAhead, armAheadAtMost = 15 * time.Second, 50 * time.Second
 	// armRate is the number of claims per second for which a crowd has time. Kubernetes on two processors, which all parts of Herald
 	// share, stores about 165 (docs/performance.md, B7).
 	armRate = 100

@@ -269,7 +269,7 @@ type Delivery struct {
 	// LongestDelay is the maximum delay of a post whose platform announced a pause (6 h). Within it, the starting deadline counts from the
 	// end of the pause.
 	LongestDelay metav1.Duration `json:"longestDelay"`
-	// ArmCrowds claims 50 or more posts that are due at the same time 15 to 60 s ahead of it (false). It is experimental: docs/adr/0026 lists
+	// ArmCrowds claims 50 or more posts that are due at the same time 15 to 50 s ahead of it (false). It is experimental: docs/adr/0026 lists
 	// its limitations.
 	ArmCrowds bool `json:"armCrowds"`
 	// ShareUploads lets each manager upload the files of posts, and not only the leader (false). Each upload then takes at least one more
