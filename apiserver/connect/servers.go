@@ -25,9 +25,12 @@ import (
 const (
 	// serversField is the key of the apps in the Secret's data.
 	serversField = "serverApps"
-	// mostServers limits the stored apps. Each takes up to 1 KB of the 64 KiB that the apiserver may write. The app that was
-	// registered first is dropped; the next connection to its server registers another.
-	mostServers = 40
+	// mostServers and mostServersBytes limit the stored apps. The Secret also has the session keys, and the apiserver may
+	// write 64 KiB (config/rbac/policies.yaml): without a limit in bytes, servers that choose long names and ids could
+	// prevent that keys are replaced. The app that was registered first is dropped; the next connection to its server
+	// registers another.
+	mostServers      = 40
+	mostServersBytes = 24 << 10
 	// storeTries limits the attempts to write the Secret while others change it.
 	storeTries = 20
 )
@@ -104,12 +107,13 @@ func (a *ServerApps) replace(ctx context.Context, server string, known, app plat
 }
 
 func (a *ServerApps) write(ctx context.Context, secret *corev1.Secret, stored map[string]registration) error {
-	for len(stored) > mostServers {
-		delete(stored, slices.MinFunc(slices.Sorted(maps.Keys(stored)), func(x, y string) int {
+	text, err := json.Marshal(stored)
+	for err == nil && (len(stored) > mostServers || len(text) > mostServersBytes) {
+		delete(stored, slices.MinFunc(slices.Collect(maps.Keys(stored)), func(x, y string) int {
 			return cmp.Or(stored[x].RegisteredAt.Compare(stored[y].RegisteredAt), cmp.Compare(x, y))
 		}))
+		text, err = json.Marshal(stored)
 	}
-	text, err := json.Marshal(stored)
 	if err != nil {
 		return err
 	}

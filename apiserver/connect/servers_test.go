@@ -165,6 +165,20 @@ var _ = Describe("Connecting an account on a server that the user chooses", func
 		Expect(d.serverApps(ctx)).To(And(HaveLen(40), Not(HaveKey("https://s0.example")), HaveKey("https://s40.example")))
 	})
 
+	It("stores apps up to a limited size, because the Secret also has the session keys", func(ctx SpecContext) {
+		d := serverDesk(ctx)
+		d.SiteURL = "https://" + strings.Repeat("long.", 200) + "example.com"
+		for i := range 25 {
+			d.onServer(ctx, fmt.Sprintf("s%d.example", i), "")
+			d.clock.Step(time.Second)
+		}
+		apps := d.serverApps(ctx)
+		Expect(apps).To(And(Not(HaveKey("https://s0.example")), HaveKey("https://s24.example")))
+		text, err := json.Marshal(apps)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(len(text)).To(BeNumerically("<", 24<<10))
+	})
+
 	It("has one app when two replicas register at the same time", func(ctx SpecContext) {
 		d := serverDesk(ctx)
 		started := make(chan *trip, 4)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"github.com/herald-social/herald/internal/text"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
@@ -38,9 +39,11 @@ const (
 	// mostHost is the length of the longest host whose accounts fit into spec.accountID: it has 128 characters, and an id
 	// with its "@" up to 20.
 	mostHost = 108
-	// mostClient is the length of the longest client id or secret that is stored. Mastodon's have 43 characters (doorkeeper,
+	// mostClient is the length of the longest client id or secret that is stored, and clientCharacters are the characters in
+	// it: those that are escaped neither in JSON nor in an address. Mastodon's have 43 characters of base64url (doorkeeper,
 	// lib/doorkeeper/oauth/helpers/unique_token.rb).
-	mostClient = 128
+	mostClient       = 100
+	clientCharacters = text.Letters + text.Digits + "-._~"
 
 	connectAgain = "connect the account once more"
 )
@@ -188,9 +191,7 @@ func (p *Platform) register(ctx context.Context, api *client.Client, website str
 	return nil
 }
 
-func validClient(value string) bool {
-	return value != "" && len(value) <= mostClient && !strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' })
-}
+func validClient(value string) bool { return text.Consists(value, 1, mostClient, clientCharacters) }
 
 // On returns the Connector of a server.
 func (p *Platform) On(server string, app platforms.ServerApp) platforms.Connector {

@@ -88,7 +88,8 @@ func TestRegister(t *testing.T) {
 		"other site":        {"many sites have no such API", platforms.ServerApp{}, []http.HandlerFunc{silent, recorder.Respond(404, "<html>")}, platforms.ServerApp{}, platforms.ClassPermanent},
 		"redirect":          {"a redirect is not followed, so that the server is the one that the user typed", platforms.ServerApp{}, []http.HandlerFunc{silent, recorder.Respond(301, "", "Location", "https://elsewhere.example/")}, platforms.ServerApp{}, platforms.ClassPermanent},
 		"no secret":         {"the app could not be used", platforms.ServerApp{}, []http.HandlerFunc{silent, recorder.Respond(200, `{"client_id":"new"}`)}, platforms.ServerApp{}, platforms.ClassPermanent},
-		"very long secrets": {"many of them would not fit into the Secret", platforms.ServerApp{}, []http.HandlerFunc{silent, recorder.Respond(200, `{"client_id":"new","client_secret":"`+strings.Repeat("x", 129)+`"}`)}, platforms.ServerApp{}, platforms.ClassPermanent},
+		"very long secrets": {"many of them would not fit into the Secret", platforms.ServerApp{}, []http.HandlerFunc{silent, recorder.Respond(200, `{"client_id":"new","client_secret":"`+strings.Repeat("x", 101)+`"}`)}, platforms.ServerApp{}, platforms.ClassPermanent},
+		"escaped secrets":   {"JSON writes each such character as six, and many of them would not fit into the Secret", platforms.ServerApp{}, []http.HandlerFunc{silent, recorder.Respond(200, `{"client_id":"new","client_secret":"`+strings.Repeat("<", 43)+`"}`)}, platforms.ServerApp{}, platforms.ClassPermanent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
