@@ -91,9 +91,12 @@ func (p *Platform) Register(ctx context.Context, server string, site platforms.S
 	if failure != nil {
 		return platforms.ServerApp{}, failure
 	}
-	pkce, failure := supportsPKCE(ctx, api)
-	if failure != nil {
-		return platforms.ServerApp{}, failure
+	// A server that has PKCE keeps it. Otherwise anyone in front of it who can hide the metadata could take PKCE away.
+	pkce := known.PKCE
+	if !pkce {
+		if pkce, failure = p.supportsPKCE(ctx, api); failure != nil {
+			return platforms.ServerApp{}, failure
+		}
 	}
 	wanted := platforms.ServerApp{RedirectURI: site.RedirectURI, Scopes: strings.Join(scopes, " "), PKCE: pkce}
 	if known.RedirectURI == wanted.RedirectURI && known.Scopes == wanted.Scopes {
@@ -113,21 +116,29 @@ func (p *Platform) Register(ctx context.Context, server string, site platforms.S
 }
 
 // supportsPKCE reports whether a server announces S256 (methods/oauth, "Discover OAuth Server Configuration"). Servers
-// before Mastodon 4.3 have no such document.
-func supportsPKCE(ctx context.Context, api *client.Client) (bool, *platforms.Error) {
+// before Mastodon 4.3 have no such document. Any other response does not show that a server has no PKCE.
+func (p *Platform) supportsPKCE(ctx context.Context, api *client.Client) (bool, *platforms.Error) {
 	resp, err := api.Do(ctx, client.Call{Action: "discover", Path: "/.well-known/oauth-authorization-server", Timeout: readTimeout})
 	switch {
 	case err != nil:
 		return false, api.Unanswered(err)
-	case resp.Status >= http.StatusInternalServerError:
-		return false, api.Busy(statusCause(resp))
-	case resp.Status != http.StatusOK:
+	case resp.Status == http.StatusNotFound, resp.Status == http.StatusGone:
 		return false, nil
+	case resp.Status >= http.StatusInternalServerError, resp.Status == http.StatusTooManyRequests:
+		return false, p.unavailable(api, resp).Advise("try again in a few minutes")
+	case resp.Status != http.StatusOK:
+		return false, notMastodon(api, resp)
 	}
 	doc, _ := jsondoc.Decode[struct {
 		Methods []string `json:"code_challenge_methods_supported"`
 	}](resp.Body)
 	return slices.Contains(doc.Methods, "S256"), nil
+}
+
+// notMastodon is the error for a response that a Mastodon server does not send.
+func notMastodon(api *client.Client, resp *transport.Response) *platforms.Error {
+	return platforms.Errorf(platforms.ClassPermanent, "%s does not respond like a Mastodon server", api.Name).
+		Advise("check the server's name; write it as in the address bar when you are signed in there").Because(statusCause(resp))
 }
 
 func statusCause(resp *transport.Response) error { return fmt.Errorf("HTTP status %d", resp.Status) }
@@ -185,8 +196,7 @@ func (p *Platform) register(ctx context.Context, api *client.Client, website str
 	}](resp.Body)
 	app.ClientID, app.ClientSecret = made.ID.String(), made.Secret.String()
 	if resp.Status != http.StatusOK || !validClient(app.ClientID) || !validClient(app.ClientSecret) {
-		return platforms.Errorf(platforms.ClassPermanent, "%s does not respond like a Mastodon server", api.Name).
-			Advise("check the server's name; write it as in the address bar when you are signed in there").Because(statusCause(resp))
+		return notMastodon(api, resp)
 	}
 	return nil
 }

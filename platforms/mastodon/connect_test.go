@@ -77,8 +77,15 @@ func TestRegister(t *testing.T) {
 		class   platforms.Class
 	}{
 		"first account":     {"the server has no app yet", platforms.ServerApp{}, []http.HandlerFunc{announce, recorder.Respond(200, registered)}, withPKCE(another), ""},
-		"second account":    {"there is one app for all accounts", known, []http.HandlerFunc{announce, accepts}, withPKCE(known), ""},
-		"older server":      {"servers before Mastodon 4.3 have no metadata, and no PKCE", withPKCE(known), []http.HandlerFunc{silent, accepts}, known, ""},
+		"second account":    {"there is one app for all accounts", withPKCE(known), []http.HandlerFunc{accepts}, withPKCE(known), ""},
+		"older server":      {"servers before Mastodon 4.3 have no metadata, and no PKCE", known, []http.HandlerFunc{silent, accepts}, known, ""},
+		"updated server":    {"it has PKCE from then on", known, []http.HandlerFunc{announce, accepts}, withPKCE(known), ""},
+		"known PKCE":        {"whatever a server in front of it responds, PKCE is not given up", withPKCE(known), []http.HandlerFunc{accepts}, withPKCE(known), ""},
+		"removed, PKCE":     {"the server is the same", withPKCE(known), []http.HandlerFunc{refuse(401, "invalid_client"), recorder.Respond(200, registered)}, withPKCE(another), ""},
+		"gone metadata":     {"the server says that it has none", known, []http.HandlerFunc{refuse(410, "Gone"), accepts}, known, ""},
+		"limited metadata":  {"the limit says nothing about PKCE", known, []http.HandlerFunc{refuse(429, "Too many requests")}, platforms.ServerApp{}, platforms.ClassRateLimited},
+		"refused metadata":  {"a firewall may have refused it, which says nothing about PKCE", known, []http.HandlerFunc{refuse(403, "Forbidden")}, platforms.ServerApp{}, platforms.ClassPermanent},
+		"moved metadata":    {"another server must not decide about PKCE", known, []http.HandlerFunc{recorder.Respond(301, "", "Location", "https://elsewhere.example/")}, platforms.ServerApp{}, platforms.ClassPermanent},
 		"moved site":        {"a server redirects only to the registered address", moved(known), []http.HandlerFunc{silent, recorder.Respond(200, registered)}, another, ""},
 		"removed app":       {"servers remove apps that nobody uses", known, []http.HandlerFunc{silent, refuse(401, "invalid_client"), recorder.Respond(200, registered)}, another, ""},
 		"outage":            {"it ends, and another app would be too many", known, []http.HandlerFunc{announce, refuse(503, "away")}, platforms.ServerApp{}, platforms.ClassTransient},
