@@ -39,8 +39,8 @@ func newAssets() assets {
 	entries, _ := files.ReadDir("assets") // the folder is embedded
 	for _, entry := range entries {
 		data, _ := files.ReadFile("assets/" + entry.Name())
-		if path.Ext(entry.Name()) == ".js" {
-			data = comment.ReplaceAll(data, nil)
+		if pattern := needless[path.Ext(entry.Name())]; pattern != nil {
+			data = pattern.ReplaceAll(data, nil)
 		}
 		name := hashed(entry.Name(), data)
 		all.byName[name] = asset{mime.TypeByExtension(path.Ext(entry.Name())), request.NewFixed(data)}
@@ -49,9 +49,12 @@ func newAssets() assets {
 	return all
 }
 
-// comment matches a line of a script that contains only a comment. Browsers do not need them, and they are a fifth of
-// the scripts' weight.
-var comment = regexp.MustCompile(`(?m)^[ \t]*//.*\n`)
+// needless matches what browsers do not need, by the extension of the file: comments that have lines of their own, and indentation. They
+// are a fifth of the weight of scripts. No template literal continues on another line.
+var needless = map[string]*regexp.Regexp{
+	".css": regexp.MustCompile(`(?ms)/\*.*?\*/\n?|^[ \t]+`),
+	".js":  regexp.MustCompile(`(?m)^[ \t]*//.*\n|^[ \t]+`),
+}
 
 func hashed(name string, data []byte) string {
 	sum := sha256.Sum256(data)

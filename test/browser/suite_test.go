@@ -25,7 +25,7 @@ import (
 )
 
 // pageLimit is how much a page may transfer with an empty cache, in bytes.
-const pageLimit = 50 * 1000
+const pageLimit = 52 * 1000
 
 var (
 	screenshots = flag.String("screenshots", "", "folder that takes a picture of every page in every look")
