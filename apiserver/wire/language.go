@@ -5,6 +5,7 @@ package wire
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/strictjson"
@@ -25,6 +26,27 @@ func targetReaderV2(category v1alpha1.Category, problems *[]string) func(strictj
 			out.Language = language(v.Optional(fieldLanguage))
 			out.Mastodon = mastodonOptions(v)
 		}
+		return out
+	}
+}
+
+// targetUpdater is targetReaderV2 for the targets that replace stored ones. A target keeps the fields of the stored one
+// with the same connection that it lacks and that version 1 does not have: a client that does not know them would
+// otherwise show the post to more people than before.
+func targetUpdater(stored []v1alpha1.PostTarget, category v1alpha1.Category, problems *[]string) func(strictjson.Value) v1alpha1.PostTarget {
+	target, left := targetReaderV2(category, problems), slices.Clone(stored)
+	return func(v strictjson.Value) v1alpha1.PostTarget {
+		out := target(v)
+		// A post may name a connection more than once, so each stored target serves one of the new ones.
+		i := slices.IndexFunc(left, func(t v1alpha1.PostTarget) bool { return t.ConnectionRef == out.ConnectionRef })
+		if i < 0 || out.ConnectionRef.Name == "" {
+			return out
+		}
+		if !v.Optional(fieldLanguage).IsSet() {
+			out.Language = left[i].Language
+		}
+		out.Mastodon = keptOptions(v, out.Mastodon, left[i].Mastodon)
+		left = slices.Delete(left, i, i+1)
 		return out
 	}
 }

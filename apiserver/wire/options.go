@@ -30,6 +30,32 @@ func mastodonOptions(v strictjson.Value) *v1alpha1.MastodonOptions {
 		Visibility: strictjson.OneOf(v.Optional(fieldVisibility).OrNull(),
 			v1alpha1.MastodonPublic, v1alpha1.MastodonUnlisted, v1alpha1.MastodonPrivate, v1alpha1.MastodonDirect),
 	}
+	return orNone(options)
+}
+
+// keptOptions adds to the options of a target the stored ones that v does not have.
+func keptOptions(v strictjson.Value, options, stored *v1alpha1.MastodonOptions) *v1alpha1.MastodonOptions {
+	if stored == nil {
+		return options
+	}
+	var out v1alpha1.MastodonOptions
+	if options != nil {
+		out = *options
+	}
+	if !v.Optional(fieldContentWarning).IsSet() {
+		out.ContentWarning = stored.ContentWarning
+	}
+	if !v.Optional(fieldSensitive).IsSet() {
+		out.Sensitive = stored.Sensitive
+	}
+	if !v.Optional(fieldVisibility).IsSet() {
+		out.Visibility = stored.Visibility
+	}
+	return orNone(out)
+}
+
+// orNone returns options, or nil if none is set.
+func orNone(options v1alpha1.MastodonOptions) *v1alpha1.MastodonOptions {
 	if options == (v1alpha1.MastodonOptions{}) {
 		return nil
 	}

@@ -158,6 +158,66 @@ func TestUpdateOfFocalPoints(t *testing.T) {
 	}
 }
 
+// TestUpdateOfTargets checks that targets that stay keep their language and their options until a request replaces them.
+func TestUpdateOfTargets(t *testing.T) {
+	t.Parallel()
+	target := func(name, language string, options *v1alpha1.MastodonOptions) v1alpha1.PostTarget {
+		return v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: name}, Language: language, Mastodon: options}
+	}
+	private := v1alpha1.MastodonOptions{ContentWarning: "the ending", Sensitive: true, Visibility: v1alpha1.MastodonPrivate}
+	without := func(edit func(*v1alpha1.MastodonOptions)) *v1alpha1.MastodonOptions {
+		out := private
+		edit(&out)
+		return &out
+	}
+	direct := &v1alpha1.MastodonOptions{Visibility: v1alpha1.MastodonDirect}
+	stored := []v1alpha1.PostTarget{target("a", "pt-BR", &private), target("b", "", nil), target("b", "en", direct)}
+	for name, tc := range map[string]struct {
+		reason, targets string
+		want            []v1alpha1.PostTarget
+	}{
+		"Absent":     {"a client that does not know them must not show the post to everyone", `{"connection_id":"a"}`, []v1alpha1.PostTarget{target("a", "pt-BR", &private)}},
+		"Order":      {"they belong to the connection", `{"connection_id":"b"},{"connection_id":"a"}`, []v1alpha1.PostTarget{target("b", "", nil), target("a", "pt-BR", &private)}},
+		"Twice":      {"a connection may be named twice, with different options", `{"connection_id":"b"},{"connection_id":"b"},{"connection_id":"b"}`, []v1alpha1.PostTarget{target("b", "", nil), target("b", "en", direct), target("b", "", nil)}},
+		"New":        {"another account has its own", `{"connection_id":"c"}`, []v1alpha1.PostTarget{target("c", "", nil)}},
+		"Language":   {"the others stay", `{"connection_id":"a","language":"de"}`, []v1alpha1.PostTarget{target("a", "de", &private)}},
+		"NoLanguage": {"null clears it", `{"connection_id":"a","language":null}`, []v1alpha1.PostTarget{target("a", "", &private)}},
+		"NoWarning": {"null clears it", `{"connection_id":"a","content_warning":null}`, []v1alpha1.PostTarget{
+			target("a", "pt-BR", without(func(o *v1alpha1.MastodonOptions) { o.ContentWarning = "" })),
+		}},
+		"Opened": {"false clears it", `{"connection_id":"a","sensitive":false}`, []v1alpha1.PostTarget{
+			target("a", "pt-BR", without(func(o *v1alpha1.MastodonOptions) { o.Sensitive = false })),
+		}},
+		"NoAudience": {"null leaves it to the account", `{"connection_id":"a","visibility":null}`, []v1alpha1.PostTarget{
+			target("a", "pt-BR", without(func(o *v1alpha1.MastodonOptions) { o.Visibility = "" })),
+		}},
+		"Audience": {"it is replaced", `{"connection_id":"a","visibility":"public"}`, []v1alpha1.PostTarget{
+			target("a", "pt-BR", without(func(o *v1alpha1.MastodonOptions) { o.Visibility = v1alpha1.MastodonPublic })),
+		}},
+		"None": {"all can be cleared", `{"connection_id":"a","language":"","content_warning":"","sensitive":false,"visibility":null}`, []v1alpha1.PostTarget{target("a", "", nil)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			body := parse(t, `{"targets":[`+tc.targets+`]}`)
+			got := UpdatePost(body, &v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: stored})
+			if problems, _ := body.Problems(); len(problems) > 0 {
+				t.Errorf("%s: %q", tc.reason, problems)
+			}
+			if diff := cmp.Diff(tc.want, got.Spec.Targets); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			template := v1alpha1.PostTemplate{Category: v1alpha1.CategoryText, Targets: stored}
+			schedule, err := UpdateSchedule(parse(t, `{"targets":[`+tc.targets+`]}`), &v1alpha1.PostScheduleSpec{Template: template})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, schedule.Template.Targets); diff != "" {
+				t.Errorf("%s: a schedule (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func references(spec *v1alpha1.PostSpec) (refs []v1alpha1.MediaReference) {
 	for ref := range spec.MediaReferences() {
 		refs = append(refs, *ref)

@@ -104,7 +104,7 @@ func scheduleFields(body strictjson.Value, spec *v1alpha1.PostScheduleSpec, prob
 		spec.Texts = strictjson.List(texts, 0, maxScheduleTexts, func(v strictjson.Value) string { return v.Text(1, maxScheduleText) })
 	}
 	if targets := body.Optional("targets"); targets.IsSet() {
-		spec.Template.Targets = strictjson.List(targets, 1, maxScheduleTargets, targetReaderV2(spec.Template.Category, problems))
+		spec.Template.Targets = strictjson.List(targets, 1, maxScheduleTargets, targetUpdater(spec.Template.Targets, spec.Template.Category, problems))
 	}
 	content := v1alpha1.PostSpec{Image: spec.Template.Image, Video: spec.Template.Video}
 	updateFiles(body, &content)

@@ -35,7 +35,7 @@ func UpdatePost(body strictjson.Value, stored *v1alpha1.PostSpec) bridge.EditPos
 		}
 	}
 	if targets := body.Optional("targets"); targets.IsSet() {
-		spec.Targets = strictjson.List(targets, 1, maxItems, targetReaderV2(stored.Category, &out.Problems))
+		spec.Targets = strictjson.List(targets, 1, maxItems, targetUpdater(stored.Targets, stored.Category, &out.Problems))
 	}
 	updateFiles(body, spec)
 	return out
