@@ -41,6 +41,7 @@ func TestWirePath(t *testing.T) {
 		"spec.targets[0].tiktok.autoAddMusic":     "targets[0].tiktok_auto_add_music",
 		"spec.targets[0].tiktok.draft":            "targets[0].tiktok_draft",
 		"spec.targets[0].mastodon.contentWarning": "targets[0].content_warning",
+		"spec.targets[0].mastodon.visibility":     "targets[0].visibility",
 	} {
 		if got := WirePath(path); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)

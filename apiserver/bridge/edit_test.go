@@ -98,3 +98,40 @@ func TestValidatePost(t *testing.T) {
 		t.Errorf("a body with many mistakes: %+v, %v", many, err)
 	}
 }
+
+// TestAudience verifies that no request stores a post for followers that its platform would show to everyone.
+func TestAudience(t *testing.T) {
+	t.Parallel()
+	const want = `targets[0].visibility: x does not have the audience "private"`
+	private := func(spec v1alpha1.PostSpec) v1alpha1.PostSpec {
+		spec.Targets[0].Mastodon = &v1alpha1.MastodonOptions{Visibility: v1alpha1.MastodonPrivate}
+		return spec
+	}
+	stored := olderDraft()
+	for name, request := range map[string]func(*bridge.Service) error{
+		"create": func(s *bridge.Service) error {
+			_, err := s.CreatePost(t.Context(), caller, bridge.CreatePost{Spec: private(*stored.Spec.DeepCopy())})
+			return err
+		},
+		"edit": func(s *bridge.Service) error {
+			_, err := s.EditPost(t.Context(), caller, stored.DeepCopy(), &bridge.EditPost{Version: bridge.Version(stored), Spec: private(*stored.Spec.DeepCopy())})
+			return err
+		},
+		"validate": func(s *bridge.Service) error {
+			found, err := s.ValidatePost(t.Context(), caller, bridge.CreatePost{Spec: private(*stored.Spec.DeepCopy())}, nil, 0)
+			if err != nil || len(found.Findings) != 1 {
+				t.Fatalf("%+v, %v", found, err)
+			}
+			f := found.Findings[0]
+			return &bridge.Error{Code: f.Code, Message: f.Path + ": " + f.Message}
+		},
+	} {
+		s := staged(stored.DeepCopy())
+		if err := request(s.Service); code(err) != "VALIDATION_ERROR" || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if s.posts.creates+s.posts.updates > 0 {
+			t.Errorf("%s: the post is stored", name)
+		}
+	}
+}

@@ -100,7 +100,7 @@ func (s *Service) postsObeyRules(ctx context.Context, of *v1alpha1.PostSchedule,
 				env.Media = media
 			}
 		}
-		errs := append(rules.Validate(post, env), rules.ValidateOptions(post, env)...)
+		errs := slices.Concat(rules.Validate(post, env), rules.ValidateAudiences(post, env), rules.ValidateOptions(post, env))
 		if connections.err != nil {
 			return nil, fmt.Errorf("read a connection: %w", connections.err)
 		}

@@ -338,22 +338,25 @@ func TestValidateSchedule(t *testing.T) {
 		edit       func(*v1alpha1.PostScheduleSpec)
 		want       []string
 	}{
-		"Valid":         {"the schedule has no problems", "monday", nil, nil},
-		"LongestName":   {"its posts add their time", strings.Repeat("a", 48), nil, nil},
-		"LongName":      {"its posts could not be named", strings.Repeat("a", 49), nil, []string{"name"}},
-		"NoName":        {"the schedule needs a name", "", nil, []string{"name"}},
-		"WrongName":     {"the name is part of an address", "Monday", nil, []string{"name"}},
-		"Expression":    {"the expression is not cron syntax", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Schedule = "mondays" }, []string{"schedule"}},
-		"Zone":          {"the time zone does not exist", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.TimeZone = "Europe/Atlantis" }, []string{"time_zone"}},
-		"NoPosts":       {"its end is before its start", "monday", bounds(tomorrow, tomorrow.Add(-time.Second)), []string{"end_at"}},
-		"OneMoment":     {"a post may be due at that time", "monday", bounds(tomorrow, tomorrow), nil},
-		"StartOnly":     {"the schedule does not end", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.StartAt = v1alpha1.NewTimePtr(tomorrow) }, nil},
-		"EndOnly":       {"the schedule starts immediately", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.EndAt = v1alpha1.NewTimePtr(tomorrow) }, nil},
-		"FirstText":     {"X rejects it", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Texts[0] = long }, []string{"texts[0]"}},
-		"SecondText":    {"X rejects it a week later", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Texts[1] = long }, []string{"texts[1]"}},
-		"Caption":       {"the caption is the same for each post, so its problem is reported once", "monday", both, []string{"targets[1].caption"}},
-		"NoText":        {"X needs a text", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Texts = nil }, []string{"targets[0].caption"}},
-		"NoConnection":  {"no account can publish the post", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Template.Targets[0].ConnectionRef.Name = "gone" }, []string{"targets[0].connection_id"}},
+		"Valid":        {"the schedule has no problems", "monday", nil, nil},
+		"LongestName":  {"its posts add their time", strings.Repeat("a", 48), nil, nil},
+		"LongName":     {"its posts could not be named", strings.Repeat("a", 49), nil, []string{"name"}},
+		"NoName":       {"the schedule needs a name", "", nil, []string{"name"}},
+		"WrongName":    {"the name is part of an address", "Monday", nil, []string{"name"}},
+		"Expression":   {"the expression is not cron syntax", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Schedule = "mondays" }, []string{"schedule"}},
+		"Zone":         {"the time zone does not exist", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.TimeZone = "Europe/Atlantis" }, []string{"time_zone"}},
+		"NoPosts":      {"its end is before its start", "monday", bounds(tomorrow, tomorrow.Add(-time.Second)), []string{"end_at"}},
+		"OneMoment":    {"a post may be due at that time", "monday", bounds(tomorrow, tomorrow), nil},
+		"StartOnly":    {"the schedule does not end", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.StartAt = v1alpha1.NewTimePtr(tomorrow) }, nil},
+		"EndOnly":      {"the schedule starts immediately", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.EndAt = v1alpha1.NewTimePtr(tomorrow) }, nil},
+		"FirstText":    {"X rejects it", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Texts[0] = long }, []string{"texts[0]"}},
+		"SecondText":   {"X rejects it a week later", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Texts[1] = long }, []string{"texts[1]"}},
+		"Caption":      {"the caption is the same for each post, so its problem is reported once", "monday", both, []string{"targets[1].caption"}},
+		"NoText":       {"X needs a text", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Texts = nil }, []string{"targets[0].caption"}},
+		"NoConnection": {"no account can publish the post", "monday", func(spec *v1alpha1.PostScheduleSpec) { spec.Template.Targets[0].ConnectionRef.Name = "gone" }, []string{"targets[0].connection_id"}},
+		"Audience": {"X would show it to everyone", "monday", func(spec *v1alpha1.PostScheduleSpec) {
+			spec.Template.Targets[0].Mastodon = &v1alpha1.MastodonOptions{Visibility: v1alpha1.MastodonDirect}
+		}, []string{"targets[0].visibility"}},
 		"SeveralAtOnce": {"a user corrects all at once", "", func(spec *v1alpha1.PostScheduleSpec) { spec.Schedule, spec.Texts[1] = "mondays", long }, []string{"name", "schedule", "texts[1]"}},
 	} {
 		s, stored, _ := withSchedules()

@@ -102,6 +102,7 @@ func (s *Service) obeysRules(ctx context.Context, j *postValidation, connections
 		errs := checkTime(asked)
 		if asked.Spec.Category != "" { // without a category, other problems are consequences
 			errs = append(errs, rules.Validate(asked, env)...)
+			errs = append(errs, rules.ValidateAudiences(asked, env)...)
 		}
 		return j.readable(append(errs, rules.ValidateTime(asked, j.now)...))
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -244,5 +245,49 @@ func TestValidateOptions(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+}
+
+// TestValidateAudiences checks that a post for some readers is not shown to everyone.
+func TestValidateAudiences(t *testing.T) {
+	t.Parallel()
+	deleted := v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformX}}
+	deleted.DeletionTimestamp = new(metav1.Now())
+	env := Env{Connection: func(name string) *v1alpha1.Connection {
+		switch name {
+		case "missing":
+			return nil
+		case "deleted":
+			return &deleted
+		}
+		return &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.Platform(name)}}
+	}}
+	const everyone = ", so the post would be visible to everyone; set it to null, or choose another connection"
+	for name, tc := range map[string]struct {
+		reason, connection string
+		options            *v1alpha1.MastodonOptions
+		want               string
+	}{
+		"private on Mastodon": {"it has such an audience", "mastodon", &v1alpha1.MastodonOptions{Visibility: v1alpha1.MastodonPrivate}, ""},
+		"private on X":        {"everyone would see it", "x", &v1alpha1.MastodonOptions{Visibility: v1alpha1.MastodonPrivate}, `x does not have the audience "private"` + everyone},
+		"direct on Bluesky":   {"everyone would see it", "bluesky", &v1alpha1.MastodonOptions{Visibility: v1alpha1.MastodonDirect}, `bluesky does not have the audience "direct"` + everyone},
+		"public on X":         {"everyone sees it", "x", &v1alpha1.MastodonOptions{Visibility: v1alpha1.MastodonPublic}, ""},
+		"unlisted on X":       {"everyone may see it", "x", &v1alpha1.MastodonOptions{Visibility: v1alpha1.MastodonUnlisted}, ""},
+		"a warning on X":      {"it limits no audience", "x", &v1alpha1.MastodonOptions{ContentWarning: "a"}, ""},
+		"no options":          {"most targets have none", "x", nil, ""},
+		"missing":             {"Validate reports it", "missing", &v1alpha1.MastodonOptions{Visibility: v1alpha1.MastodonPrivate}, ""},
+		"deleted":             {"Validate reports it", "deleted", &v1alpha1.MastodonOptions{Visibility: v1alpha1.MastodonPrivate}, ""},
+	} {
+		post := &v1alpha1.Post{Spec: v1alpha1.PostSpec{Draft: true, Targets: []v1alpha1.PostTarget{
+			{ConnectionRef: v1alpha1.LocalReference{Name: "x"}}, {ConnectionRef: v1alpha1.LocalReference{Name: tc.connection}, Mastodon: tc.options},
+		}}}
+		var got []string
+		for _, err := range ValidateAudiences(post, env) {
+			got = append(got, err.Field+": "+err.Detail)
+		}
+		want := "spec.targets[1].mastodon.visibility: " + tc.want
+		if tc.want == "" && len(got) > 0 || tc.want != "" && !cmp.Equal(got, []string{want}) {
+			t.Errorf("%s: %q, want %q (%s)", name, got, tc.want, tc.reason)
+		}
 	}
 }

@@ -73,6 +73,28 @@ func ValidateOptions(post *v1alpha1.Post, env Env) field.ErrorList {
 	return errs
 }
 
+// ValidateAudiences rejects a limited audience of a target whose platform shows posts to everyone. It is separate from
+// Validate because only the HTTP API has one field for the audience on every platform. In the resource it is an option
+// of a platform, without an effect on others.
+func ValidateAudiences(post *v1alpha1.Post, env Env) field.ErrorList {
+	var errs field.ErrorList
+	for i := range post.Spec.Targets {
+		target := &post.Spec.Targets[i]
+		if target.Mastodon == nil {
+			continue
+		}
+		audience := target.Mastodon.Visibility
+		if audience != v1alpha1.MastodonPrivate && audience != v1alpha1.MastodonDirect {
+			continue
+		}
+		if conn := env.connection(target.ConnectionRef.Name); conn != nil && conn.Spec.Platform != v1alpha1.PlatformMastodon {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "targets").Index(i).Child("mastodon", "visibility"), audience,
+				fmt.Sprintf("%s does not have the audience %q, so the post would be visible to everyone; set it to null, or choose another connection", conn.Spec.Platform, audience)))
+		}
+	}
+	return errs
+}
+
 func (v *validation) namedBefore(i int) bool {
 	name := v.post.Spec.Targets[i].ConnectionRef.Name
 	return slices.ContainsFunc(v.post.Spec.Targets[:i], func(t v1alpha1.PostTarget) bool { return t.ConnectionRef.Name == name })
