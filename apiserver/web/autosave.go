@@ -71,6 +71,7 @@ func (s *Site) autosave(w http.ResponseWriter, v *visit, save func(*writing, v1a
 	case len(spec.Targets) == 0:
 		err = errNowhere
 	default:
+		withoutUnfinishedLanguages(&spec)
 		post, err = save(written, spec)
 	}
 	if err != nil {

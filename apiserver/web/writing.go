@@ -107,7 +107,7 @@ func readWriting(form url.Values) *writing {
 	for _, name := range targets[:min(len(targets), maxTargets)] {
 		w.targets = append(w.targets, targetWriting{
 			connection: name, caption: text(form.Get("own-" + name)), title: strings.TrimSpace(form.Get("title-" + name)),
-			language: strings.TrimSpace(form.Get("language-" + name)), tiktok: readTikTok(form, name), mastodon: readMastodon(form, name),
+			language: languageIn(form.Get("language-" + name)), tiktok: readTikTok(form, name), mastodon: readMastodon(form, name),
 		})
 	}
 	return w

@@ -4,18 +4,15 @@
 package wire
 
 import (
-	"regexp"
 	"slices"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/strictjson"
+	"github.com/herald-social/herald/posting/rules"
 )
 
 // Version 2 has the language of a target's text.
 const fieldLanguage = "language"
-
-// languageTag is the pattern of the resource's field.
-var languageTag = regexp.MustCompile(`^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`)
 
 // targetReaderV2 is targetReader for version 2.
 func targetReaderV2(category v1alpha1.Category, problems *[]string) func(strictjson.Value) v1alpha1.PostTarget {
@@ -55,7 +52,7 @@ func targetUpdater(stored []v1alpha1.PostTarget, category v1alpha1.Category, pro
 func language(v strictjson.Value) string {
 	const longest = 12
 	tag := v.OrNull().Text(0, longest)
-	if tag != "" && !languageTag.MatchString(tag) {
+	if tag != "" && !rules.IsLanguage(tag) {
 		v.Refuse("must be the tag of a language, such as en, pt-BR or zh-Hant")
 	}
 	return tag

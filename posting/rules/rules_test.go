@@ -52,12 +52,20 @@ func TestValidate(t *testing.T) {
 		return v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: conn}, Caption: caption}
 	}
 	future := v1alpha1.NewTimePtr(time.Now().Add(time.Hour))
+	in := func(language string) v1alpha1.PostSpec {
+		to := target("x", "a")
+		to.Language = language
+		return v1alpha1.PostSpec{Draft: true, Targets: []v1alpha1.PostTarget{to}}
+	}
 	for _, tt := range []struct {
 		name   string
 		reason string
 		spec   v1alpha1.PostSpec
 		want   []string
 	}{
+		{"a language", "a tag may have a script and a region", in("zh-Hant-TW"), nil},
+		{"a language in other letters", "Kubernetes would refuse it in its own words", in("pt-br"), []string{"Invalid spec.targets[0].language"}},
+		{"the beginning of a language", "a user may still be typing it", in("p"), []string{"Invalid spec.targets[0].language"}},
 		{"fine", "the post is valid", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "0123456789")}}, nil},
 		{"same connection twice", "only trees limit a connection to one target", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{target("x", "a"), target("x", "b")}}, nil},
 		{"no target", "the post has no destination", v1alpha1.PostSpec{}, []string{"Required spec.targets"}},

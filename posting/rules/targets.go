@@ -5,6 +5,7 @@ package rules
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +16,12 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
+// languageTag is the pattern of the resource's field.
+var languageTag = regexp.MustCompile(`^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`)
+
+// IsLanguage reports whether a target may have a language: a tag of BCP 47 in its usual spelling, such as pt-BR.
+func IsLanguage(tag string) bool { return languageTag.MatchString(tag) }
+
 func (v *validation) target(i int, path *field.Path) field.ErrorList {
 	target, category := &v.post.Spec.Targets[i], v.post.Spec.Category
 	var errs field.ErrorList
@@ -22,6 +29,9 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Required(path.Child("caption"), "a post that is not a draft needs a caption"))
 	}
 	errs = append(errs, validateText(target.Caption, path.Child("caption"))...)
+	if target.Language != "" && !IsLanguage(target.Language) {
+		errs = append(errs, field.Invalid(path.Child("language"), target.Language, "enter the language as a tag, such as en, pt-BR or zh-Hant"))
+	}
 	if target.YouTube != nil {
 		errs = append(errs, validateText(target.YouTube.Title, path.Child("youtube", "title"))...)
 	}
