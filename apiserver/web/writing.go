@@ -228,10 +228,10 @@ func (w *writing) filledCards() []v1alpha1.TreeCard {
 // post.
 func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.PostTarget {
 	out := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: t.connection}}
-	if hasLanguages(platform) {
+	if platform == "" || hasLanguages(platform) {
 		out.Language = t.language
 	}
-	if options := t.mastodon; platform == v1alpha1.PlatformMastodon && options != (v1alpha1.MastodonOptions{}) {
+	if options := t.mastodon; mayBe(platform, v1alpha1.PlatformMastodon) && options != (v1alpha1.MastodonOptions{}) {
 		out.Mastodon = &options
 	}
 	if w.category == v1alpha1.CategoryTree {
@@ -240,23 +240,33 @@ func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.
 	if out.Caption = w.caption; t.caption != "" {
 		out.Caption = t.caption
 	}
-	switch {
-	case platform == v1alpha1.PlatformYouTube && t.title != "":
+	if mayBe(platform, v1alpha1.PlatformYouTube) && t.title != "" {
 		out.YouTube = &v1alpha1.YouTubeOptions{Title: t.title}
-	case platform == v1alpha1.PlatformTikTok && w.category != v1alpha1.CategoryText:
-		options := t.tiktok
-		if w.category == v1alpha1.CategoryImage {
-			options.AllowDuet, options.AllowStitch = nil, nil
-		} else {
-			options.AutoAddMusic = false
-		}
-		// A draft in TikTok's app has neither, because its owner chooses them there (api/v1alpha1).
-		if options.Draft {
-			options.PrivacyLevel, options.AutoAddMusic = "", false
-		}
-		out.TikTok = &options
+	}
+	chosen := platform == v1alpha1.PlatformTikTok || platform == "" && t.tiktok != (v1alpha1.TikTokOptions{})
+	if chosen && w.category != v1alpha1.CategoryText {
+		out.TikTok = t.tiktokOf(w.category)
 	}
 	return out
+}
+
+// mayBe reports whether an account may be on the platform of an option. An account that does not exist has no known
+// platform: it keeps its options, and has them if it is connected again.
+func mayBe(platform, of v1alpha1.Platform) bool { return platform == of || platform == "" }
+
+// tiktokOf returns TikTok's options as far as a kind of post has them.
+func (t *targetWriting) tiktokOf(category v1alpha1.Category) *v1alpha1.TikTokOptions {
+	options := t.tiktok
+	if category == v1alpha1.CategoryImage {
+		options.AllowDuet, options.AllowStitch = nil, nil
+	} else {
+		options.AutoAddMusic = false
+	}
+	// A draft in TikTok's app has neither, because its owner chooses them there (api/v1alpha1).
+	if options.Draft {
+		options.PrivacyLevel, options.AutoAddMusic = "", false
+	}
+	return &options
 }
 
 // hasLanguages reports whether posts on a platform have a language.

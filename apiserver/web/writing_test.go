@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
@@ -407,4 +408,38 @@ func FuzzWriting(f *testing.F) {
 		// The editor shows a stored post in the same form.
 		writingOf(&spec, time.UTC)
 	})
+}
+
+// TestOptionsOfAccounts verifies that a target loses the options of another platform, and none while its account does
+// not exist.
+func TestOptionsOfAccounts(t *testing.T) {
+	t.Parallel()
+	private := v1alpha1.MastodonOptions{Visibility: v1alpha1.MastodonPrivate}
+	tiktok := v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}
+	all := targetWriting{connection: "a", language: "de", title: "b", mastodon: private, tiktok: tiktok}
+	target := func(edit func(*v1alpha1.PostTarget)) v1alpha1.PostTarget {
+		out := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "a"}, Caption: "c"}
+		edit(&out)
+		return out
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		platform v1alpha1.Platform
+		written  targetWriting
+		want     v1alpha1.PostTarget
+	}{
+		"gone": {"it may be connected again", "", all, target(func(t *v1alpha1.PostTarget) {
+			t.Language, t.Mastodon, t.YouTube, t.TikTok = "de", &private, &v1alpha1.YouTubeOptions{Title: "b"}, &tiktok
+		})},
+		"gone without options": {"it has none to keep", "", targetWriting{connection: "a"}, target(func(*v1alpha1.PostTarget) {})},
+		"Mastodon":             {"it has its own", v1alpha1.PlatformMastodon, all, target(func(t *v1alpha1.PostTarget) { t.Language, t.Mastodon = "de", &private })},
+		"YouTube":              {"it has its own", v1alpha1.PlatformYouTube, all, target(func(t *v1alpha1.PostTarget) { t.YouTube = &v1alpha1.YouTubeOptions{Title: "b"} })},
+		"TikTok":               {"it has its own", v1alpha1.PlatformTikTok, all, target(func(t *v1alpha1.PostTarget) { t.TikTok = &tiktok })},
+		"X":                    {"it has none", v1alpha1.PlatformX, all, target(func(*v1alpha1.PostTarget) {})},
+	} {
+		got := tc.written.target(&writing{category: v1alpha1.CategoryVideo, caption: "c"}, tc.platform)
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", name, tc.reason, diff)
+		}
+	}
 }
