@@ -300,9 +300,9 @@ func nameOfAccount(account *v1alpha1.Connection, name string) string {
 func (s *Site) content(v *visit, post *v1alpha1.Post) g.Node {
 	v.pictures.players, v.pictures.moment = true, momentOf(&post.Spec)
 	if tree := post.Spec.Tree; tree != nil {
-		return h.Ol(h.Class("cards"), g.Map(tree.Cards, func(card v1alpha1.TreeCard) g.Node {
+		return g.Group{h.Ol(h.Class("cards"), g.Map(tree.Cards, func(card v1alpha1.TreeCard) g.Node {
 			return h.Li(h.P(h.Class("caption"), h.Dir("auto"), g.Text(card.Caption)), s.shownFiles(v, card.MediaRefs))
-		}))
+		})), s.targetOptions(v, post)}
 	}
 	var media []v1alpha1.MediaReference
 	if post.Spec.Image != nil {
@@ -311,7 +311,7 @@ func (s *Site) content(v *visit, post *v1alpha1.Post) g.Node {
 	if post.Spec.Video != nil {
 		media = []v1alpha1.MediaReference{post.Spec.Video.MediaRef}
 	}
-	return g.Group{s.shownFiles(v, media), s.captions(v, post)}
+	return g.Group{s.shownFiles(v, media), s.captions(v, post), s.targetOptions(v, post)}
 }
 
 // captions shows each caption once, with its accounts.
