@@ -42,7 +42,7 @@ func targetUpdater(stored []v1alpha1.PostTarget, category v1alpha1.Category, pro
 		if !v.Optional(fieldLanguage).IsSet() {
 			out.Language = left[i].Language
 		}
-		out.Mastodon = keptOptions(v, out.Mastodon, left[i].Mastodon)
+		out.Mastodon = mergeOptions(v, out.Mastodon, left[i].Mastodon)
 		left = slices.Delete(left, i, i+1)
 		return out
 	}

@@ -33,8 +33,8 @@ func mastodonOptions(v strictjson.Value) *v1alpha1.MastodonOptions {
 	return orNone(options)
 }
 
-// keptOptions adds to the options of a target the stored ones that v does not have.
-func keptOptions(v strictjson.Value, options, stored *v1alpha1.MastodonOptions) *v1alpha1.MastodonOptions {
+// mergeOptions adds to the options of a target the stored ones that v does not have.
+func mergeOptions(v strictjson.Value, options, stored *v1alpha1.MastodonOptions) *v1alpha1.MastodonOptions {
 	if stored == nil {
 		return options
 	}
