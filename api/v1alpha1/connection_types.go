@@ -46,11 +46,11 @@ type ConnectionSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a connection's account cannot be changed; create another Connection instead"
 	AccountID string `json:"accountID"`
 
-	// server is the https address of the account's server, on platforms whose users choose one: "https://mastodon.example". Only Mastodon
-	// connections have it, and require it. accountID then ends in "@" and the server's host. Immutable.
+	// server is the https address of the account's server, on Mastodon only: "https://mastodon.example". accountID ends in "@" and its host. Immutable.
 	// +optional
 	// +kubebuilder:validation:MaxLength=261
-	// +kubebuilder:validation:Pattern=`^https://([a-z0-9-]+\.)+[a-z0-9-]+(:[0-9]{1,5})?$`
+	// +kubebuilder:validation:Pattern=`^https://([a-z0-9-]+\.)+[a-z0-9-]+(:[1-9][0-9]{0,4})?$`
+	// +kubebuilder:validation:XValidation:rule="!self.endsWith(':443') && !self.matches(':(6553[6-9]|655[4-9].|65[6-9]..|6[6-9]...|[7-9]....)$')",message="a server's port is at most 65535, and left out if it is 443"
 	Server string `json:"server,omitempty"`
 
 	// credentialsSecretRef names the Secret in this namespace that holds accessToken, refreshToken, expiresAt, refreshExpiresAt and scopes.

@@ -97,7 +97,9 @@ func (s *Service) Callback(ctx context.Context, v Visitor, back Return, cookie f
 		out.Pending = s.Sealer.Seal(purposeChoice, &pending{Flow: *f, Choices: choices}, flowLife)
 		return out, nil
 	}
-	out.Connection, out.Renewed, err = s.connect(ctx, v, f, choices)
+	if out.Connection, out.Renewed, err = s.connect(ctx, v, f, choices); err == nil {
+		s.markAppUsed(ctx, f)
+	}
 	return out, err
 }
 
@@ -192,6 +194,8 @@ func (s *Service) Choose(ctx context.Context, v Visitor, sealed, accountID strin
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer cancel()
 	var err error
-	out.Connection, out.Renewed, err = s.connect(ctx, v, &p.Flow, p.Choices[i:i+1])
+	if out.Connection, out.Renewed, err = s.connect(ctx, v, &p.Flow, p.Choices[i:i+1]); err == nil {
+		s.markAppUsed(ctx, &p.Flow)
+	}
 	return out, err
 }

@@ -27,8 +27,7 @@ const (
 	serversField = "serverApps"
 	// mostServers and mostServersBytes limit the stored apps. The Secret also has the session keys, and the apiserver may
 	// write 64 KiB (config/rbac/policies.yaml): without a limit in bytes, servers that choose long names and ids could
-	// prevent that keys are replaced. The app that was registered first is dropped; the next connection to its server
-	// registers another.
+	// prevent that keys are replaced. An app that is dropped is registered again for the next connection to its server.
 	mostServers      = 40
 	mostServersBytes = 24 << 10
 	// storeTries limits the attempts to write the Secret while others change it.
@@ -58,6 +57,8 @@ type registration struct {
 	platforms.ServerApp
 
 	RegisteredAt time.Time `json:"registeredAt"`
+	// Used is true if an account of the server was connected. Anyone can make up servers without accounts.
+	Used bool `json:"used,omitzero"`
 }
 
 // find returns the app on a server, or a zero one if there is none.
@@ -85,32 +86,67 @@ func (a *ServerApps) read(ctx context.Context) (*corev1.Secret, map[string]regis
 // replace stores the app on a server in place of the known one. If another process has replaced that meanwhile, its app is
 // returned, and this one is never used: there is one app for each server.
 func (a *ServerApps) replace(ctx context.Context, server string, known, app platforms.ServerApp) (platforms.ServerApp, error) {
+	current := app
+	err := a.update(ctx, func(stored map[string]registration) bool {
+		current = app
+		if now := stored[server].ServerApp; now != known && now.RedirectURI == app.RedirectURI && now.Scopes == app.Scopes {
+			current = now
+			return false
+		}
+		stored[server] = registration{app, a.now(), stored[server].Used}
+		return true
+	})
+	return current, err
+}
+
+// markUsed records that an account was connected with the app on a server. It stores the app again if it was dropped meanwhile.
+func (a *ServerApps) markUsed(ctx context.Context, server string, app platforms.ServerApp) error {
+	return a.update(ctx, func(stored map[string]registration) bool {
+		current, ok := stored[server]
+		if !ok {
+			current = registration{ServerApp: app, RegisteredAt: a.now()}
+		}
+		changed := !current.Used
+		current.Used = true
+		stored[server] = current
+		return changed
+	})
+}
+
+func (a *ServerApps) now() time.Time { return a.clock.Now().UTC().Truncate(time.Second) }
+
+// update changes the stored apps. change reports whether it changed them, and is called again after a conflict.
+func (a *ServerApps) update(ctx context.Context, change func(map[string]registration) bool) error {
 	err := errors.New("no attempt was made")
 	for range storeTries {
 		var secret *corev1.Secret
 		var stored map[string]registration
-		if secret, stored, err = a.read(ctx); err != nil {
-			return platforms.ServerApp{}, err
+		if secret, stored, err = a.read(ctx); err != nil || !change(stored) {
+			return err
 		}
-		if now := stored[server].ServerApp; now != known && now.RedirectURI == app.RedirectURI && now.Scopes == app.Scopes {
-			return now, nil
-		}
-		stored[server] = registration{app, a.clock.Now().UTC().Truncate(time.Second)}
 		if err = a.write(ctx, secret, stored); !apierrors.IsConflict(err) {
 			break
 		}
 	}
 	if err != nil {
-		return platforms.ServerApp{}, fmt.Errorf("write the Secret %s: %w", a.name, err)
+		return fmt.Errorf("write the Secret %s: %w", a.name, err)
 	}
-	return app, nil
+	return nil
 }
 
+// write drops the apps that exceed the limits: first those without accounts, then those that were registered first.
 func (a *ServerApps) write(ctx context.Context, secret *corev1.Secret, stored map[string]registration) error {
 	text, err := json.Marshal(stored)
 	for err == nil && (len(stored) > mostServers || len(text) > mostServersBytes) {
 		delete(stored, slices.MinFunc(slices.Collect(maps.Keys(stored)), func(x, y string) int {
-			return cmp.Or(stored[x].RegisteredAt.Compare(stored[y].RegisteredAt), cmp.Compare(x, y))
+			switch first, second := stored[x], stored[y]; {
+			case first.Used && !second.Used:
+				return 1
+			case second.Used && !first.Used:
+				return -1
+			default:
+				return cmp.Or(first.RegisteredAt.Compare(second.RegisteredAt), cmp.Compare(x, y))
+			}
 		}))
 		text, err = json.Marshal(stored)
 	}
@@ -170,4 +206,14 @@ func (s *Service) register(ctx context.Context, f *flow, typed string) error {
 		f.Verifier = ""
 	}
 	return nil
+}
+
+// markAppUsed records that an account was connected with the app of a flow. The account does not depend on that.
+func (s *Service) markAppUsed(ctx context.Context, f *flow) {
+	if f.Server == "" {
+		return
+	}
+	if err := s.Servers.markUsed(ctx, f.Server, f.App); err != nil {
+		s.Log.WarnContext(ctx, "The app on a server may be registered again", "server", f.Server, "error", err)
+	}
 }

@@ -165,6 +165,22 @@ var _ = Describe("Connecting an account on a server that the user chooses", func
 		Expect(d.serverApps(ctx)).To(And(HaveLen(40), Not(HaveKey("https://s0.example")), HaveKey("https://s40.example")))
 	})
 
+	It("keeps the apps of connected accounts, because anyone can make up servers", func(ctx SpecContext) {
+		d, first, second := serverDesk(ctx), newAccount(ctx, v1alpha1.PlatformMastodon), newAccount(ctx, v1alpha1.PlatformMastodon)
+		_, err := d.onServer(ctx, "used.example", "used.example").agree(ctx, first).arrive(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		d.clock.Step(time.Second)
+		late := d.onServer(ctx, "late.example:443", "late.example")
+		for i := range 41 {
+			d.clock.Step(time.Second)
+			d.onServer(ctx, fmt.Sprintf("evil.example:%d", i+1), "")
+		}
+		Expect(d.serverApps(ctx)).To(And(HaveLen(40), HaveKey("https://used.example"), Not(HaveKey("https://late.example"))))
+		_, err = late.agree(ctx, second).arrive(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(d.serverApps(ctx)).To(And(HaveLen(40), HaveKey("https://used.example"), HaveKey("https://late.example")))
+	})
+
 	It("stores apps up to a limited size, because the Secret also has the session keys", func(ctx SpecContext) {
 		d := serverDesk(ctx)
 		d.SiteURL = "https://" + strings.Repeat("long.", 200) + "example.com"

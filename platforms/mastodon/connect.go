@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/idna"
@@ -48,9 +49,10 @@ const (
 	connectAgain = "connect the account once more"
 )
 
-var hostPattern = regexp.MustCompile(`^([a-z0-9-]+\.)+[a-z0-9-]+(:[0-9]{1,5})?$`)
+var hostPattern = regexp.MustCompile(`^([a-z0-9-]+\.)+[a-z0-9-]+(:[1-9][0-9]{0,4})?$`)
 
-// ServerURL returns the address of a server, for its name, its address, or the full name of one of its accounts.
+// ServerURL returns the address of a server, for its name, its address, or the full name of one of its accounts. Each server
+// has one address, because Herald has an app for each.
 func (p *Platform) ServerURL(typed string) (string, error) {
 	host, address := strings.CutPrefix(strings.ToLower(strings.TrimSpace(typed)), "https://")
 	if address {
@@ -61,11 +63,13 @@ func (p *Platform) ServerURL(typed string) (string, error) {
 	host = strings.TrimSuffix(host, "/")
 	name, port, _ := strings.Cut(host, ":")
 	ascii, err := idna.Lookup.ToASCII(name)
-	if port != "" {
+	var noPort error
+	if port != "" && port != "443" {
+		_, noPort = strconv.ParseUint(port, 10, 16)
 		ascii += ":" + port
 	}
 	_, notIP := netip.ParseAddr(name)
-	if err != nil || notIP == nil || len(ascii) > mostHost || !hostPattern.MatchString(ascii) {
+	if err != nil || noPort != nil || notIP == nil || len(ascii) > mostHost || !hostPattern.MatchString(ascii) {
 		return "", platforms.Errorf(platforms.ClassPermanent, "this is not the name of a server").
 			Advise("write it as in the address bar on your server, such as mastodon.social")
 	}

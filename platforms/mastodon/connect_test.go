@@ -34,6 +34,11 @@ func TestServerURL(t *testing.T) {
 		"control":        {"it could end the line of a header", "mastodon.example\r\nX: y", ""},
 		"too long":       {"the account's id would not fit into spec.accountID", strings.Repeat("a", 60) + "." + strings.Repeat("b", 60) + ".example", ""},
 		"port of words":  {"a port is a number", "mastodon.example:http", ""},
+		"usual port":     {"the address without it names the same server", "mastodon.example:443", "https://mastodon.example"},
+		"leading zero":   {"each spelling would count as another server", "mastodon.example:0443", ""},
+		"largest port":   {"it is the last one", "mastodon.example:65535", "https://mastodon.example:65535"},
+		"no such port":   {"it cannot be called", "mastodon.example:65536", ""},
+		"empty port":     {"the name without the colon is enough", "mastodon.example:", "https://mastodon.example"},
 		"nothing at all": {"there is no default", "", ""},
 	} {
 		got, err := p.ServerURL(tc.typed)
