@@ -21,8 +21,8 @@ type Disconnected struct {
 }
 
 // Disconnect removes a connection, and with it the credentials that Herald created. A Secret that a user created is not
-// removed. This process cannot read the token, and so cannot revoke it. The manager revokes a token that was issued to
-// Herald's app on a server.
+// removed. This process cannot read the token, and so cannot revoke it. The manager tries to revoke a token that was
+// issued to Herald's app on a server.
 func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name string) (Disconnected, error) {
 	if err := v.May(ctx, namespace, Delete); err != nil {
 		return Disconnected{}, err
@@ -39,8 +39,8 @@ func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name str
 	platform := found.Spec.Platform.Title()
 	access := "To revoke Herald's access as well, remove it from the apps in the account's settings on " + platform + "."
 	if _, made := found.Annotations[v1alpha1.MadeSecretPrefix+found.Spec.CredentialsSecretRef.Name]; made && s.NeedsServer(found.Spec.Platform) {
-		access = fmt.Sprintf("Herald now revokes its access on %s, unless another team has connected the account; "+
-			"if the server does not respond, remove Herald from the authorized apps in the account's settings there.", hostOf(found.Spec.Server))
+		access = fmt.Sprintf("In a few minutes, Herald asks %s once to revoke its access, unless the account is connected again or another team uses it. "+
+			"To be certain, check the authorized apps in the account's settings there, and remove Herald if it is listed.", hostOf(found.Spec.Server))
 	}
 	return Disconnected{Connection: found, Message: "The account is disconnected. Its posts wait and fail an hour after their time, " +
 		"unless the same account is connected again. Posts that are being sent are completed; if a response is lost, Herald asks you whether the post " +

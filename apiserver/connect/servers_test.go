@@ -237,12 +237,12 @@ var _ = Describe("Connecting an account on a server that the user chooses", func
 		Expect(err).To(MatchError(And(ContainSubstring(`remove that key`), Not(ContainSubstring("hidden")))))
 	})
 
-	It("tells the user that the manager revokes the access", func(ctx SpecContext) {
+	It("tells the user that the manager tries to revoke the access later", func(ctx SpecContext) {
 		d, account := serverDesk(ctx), newAccount(ctx, v1alpha1.PlatformMastodon)
 		out, err := d.onServer(ctx, "mastodon.example", "mastodon.example").agree(ctx, account).arrive(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		gone, err := d.Disconnect(ctx, visitor("ann"), d.namespace, out.Connection.Name)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(gone.Message).To(ContainSubstring("revokes its access on mastodon.example"))
+		Expect(gone.Message).To(And(ContainSubstring("asks mastodon.example once to revoke its access"), ContainSubstring("To be certain, check the authorized apps")))
 	})
 })

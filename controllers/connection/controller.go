@@ -102,7 +102,8 @@ type Reconciler struct {
 	locks    keyedLock
 	verdicts *cache.LRUExpireCache
 	// registered holds the working copies that are in the register. deleted holds recently deleted connections, by name.
-	registered, deleted sync.Map
+	// revocations holds the tokens of recently disconnected accounts, by the UID of the connection.
+	registered, deleted, revocations sync.Map
 	// stopping is set when the manager is shutting down.
 	stopping atomic.Bool
 }
@@ -143,8 +144,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		return fmt.Errorf("cannot set up the connection controller: %w", err)
 	}
 	sweep := pacing.Sweep{Name: "connection-sweep", Do: r.Sweep, First: firstSweep, Every: sweepEvery, Within: pacing.SweepTimeout, Clock: r.Clock}
-	if err := errors.Join(mgr.Add(sweep), mgr.Add(r.Flusher())); err != nil {
-		return fmt.Errorf("cannot set up the storage of renewed tokens: %w", err)
+	if err := errors.Join(mgr.Add(sweep), mgr.Add(r.revocationSweep()), mgr.Add(r.Flusher())); err != nil {
+		return fmt.Errorf("cannot set up the sweeps and the storage of renewed tokens: %w", err)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) (agai
 	}
 	defer done()
 	if was.grace == 0 {
-		r.revoke(ctx, conn)
+		r.scheduleRevocation(ctx, conn)
 	}
 	err = r.settle(ctx, conn.Namespace, credentials.RegisterEntryOf(conn), was.grace)
 	lost, unread := r.isNamespaceTerminating(ctx, conn.Namespace, err)

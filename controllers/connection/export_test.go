@@ -3,7 +3,15 @@
 
 package connection
 
-import "sigs.k8s.io/controller-runtime/pkg/handler"
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+)
 
 // Deletions returns the event handler for deleted Connections.
 func (r *Reconciler) Deletions() handler.EventHandler { return r.recordDeleted() }
+
+// RevokeDue revokes the tokens that are due at a time.
+func (r *Reconciler) RevokeDue(ctx context.Context, now time.Time) { r.revokeDue(ctx, now) }

@@ -8,26 +8,40 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
+	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/platforms"
 )
 
-// revokeWithin bounds the revocation of a token.
-const revokeWithin = 15 * time.Second
+const (
+	// revokeAfter is the pause between the deletion of a disconnected account's connection and the revocation of its token.
+	// Until then, users who have just come back from the server with the same token have their connection (connect's
+	// finishWithin is 50 s), it was examined, and posts that were being sent with the token are completed.
+	revokeAfter = 2 * time.Minute
+	revokeEvery = 15 * time.Second
+	// revokeWithin bounds the request to the server.
+	revokeWithin = 15 * time.Second
+)
 
-// revoke gives up Herald's access to an account that a user has disconnected, if the token belongs to an app that Herald
-// registered on the account's server. It makes one attempt: a server may be gone forever, and users can remove the app
-// there. The tokens are deleted in any case.
-func (r *Reconciler) revoke(ctx context.Context, conn *v1alpha1.Connection) {
-	platform, ok := r.Platforms[conn.Spec.Platform].(platforms.Revoker)
-	if !ok {
+// revocation is a token to revoke. It is in memory only, since the token of a disconnected account is not stored any more.
+type revocation struct {
+	conn  *v1alpha1.Connection
+	token credentials.Token
+	since time.Time
+}
+
+// scheduleRevocation remembers the token of an account that a user has disconnected, if it belongs to an app that Herald
+// registered on the account's server.
+func (r *Reconciler) scheduleRevocation(ctx context.Context, conn *v1alpha1.Connection) {
+	if _, ok := r.Platforms[conn.Spec.Platform].(platforms.Revoker); !ok {
 		return
 	}
-	log := ctrl.LoggerFrom(ctx).WithValues("namespace", conn.Namespace, "platform", conn.Spec.Platform, "account", conn.Spec.AccountID)
+	log := revocationLog(ctx, conn)
 	found, err := r.Store.Working(ctx, conn)
 	if err != nil || found.Token.ClientID == "" {
 		if err != nil && credentials.ReasonOf(err) != credentials.NotFound {
@@ -35,7 +49,46 @@ func (r *Reconciler) revoke(ctx context.Context, conn *v1alpha1.Connection) {
 		}
 		return
 	}
-	switch used, err := r.usedElsewhere(ctx, conn); {
+	// The first attempt to clean up counts: a later one may not find the token any more.
+	if _, scheduled := r.revocations.LoadOrStore(conn.UID, revocation{conn, found.Token, r.Clock.Now()}); !scheduled {
+		log.Info("the token of a disconnected account will be revoked, unless the manager is restarted before", "in", revokeAfter.String())
+	}
+}
+
+func revocationLog(ctx context.Context, conn *v1alpha1.Connection) logr.Logger {
+	return ctrl.LoggerFrom(ctx).WithValues("namespace", conn.Namespace, "platform", conn.Spec.Platform, "account", conn.Spec.AccountID)
+}
+
+// revocationSweep revokes the tokens that are due.
+func (r *Reconciler) revocationSweep() pacing.Sweep {
+	do := func(ctx context.Context) error {
+		r.revokeDue(ctx, r.Clock.Now())
+		return nil
+	}
+	return pacing.Sweep{Name: "connection-revocation", Do: do, First: revokeEvery, Every: revokeEvery, Within: pacing.SweepTimeout, Clock: r.Clock}
+}
+
+func (r *Reconciler) revokeDue(ctx context.Context, now time.Time) {
+	r.revocations.Range(func(uid, value any) bool {
+		if due, ok := value.(revocation); ok && now.Sub(due.since) >= revokeAfter {
+			r.revocations.Delete(uid)
+			r.revoke(ctx, due)
+		}
+		return ctx.Err() == nil
+	})
+}
+
+// revoke gives up Herald's access to a disconnected account. It makes one attempt: a server may be gone forever, and users
+// can remove the app there.
+func (r *Reconciler) revoke(ctx context.Context, due revocation) {
+	platform, ok := r.Platforms[due.conn.Spec.Platform].(platforms.Revoker)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, pacing.ConnectionTimeout)
+	defer cancel()
+	log := revocationLog(ctx, due.conn)
+	switch used, err := r.usedElsewhere(ctx, due); {
 	case err != nil:
 		log.Error(err, "the token of a disconnected account is not revoked, since other connections may use it")
 		return
@@ -43,18 +96,19 @@ func (r *Reconciler) revoke(ctx context.Context, conn *v1alpha1.Connection) {
 		log.Info("the token of a disconnected account is not revoked, since another connection uses the account")
 		return
 	}
-	calling, cancel := context.WithTimeout(ctx, revokeWithin)
-	defer cancel()
-	if err := platform.Revoke(calling, platforms.Token(found.Token)); err != nil {
+	calling, cancelCall := context.WithTimeout(ctx, revokeWithin)
+	defer cancelCall()
+	if err := platform.Revoke(calling, platforms.Token(due.token)); err != nil {
 		log.Error(err, "the token of a disconnected account was not revoked; its owner can remove Herald from the authorized apps on the server")
 		return
 	}
 	log.Info("the token of a disconnected account was revoked")
 }
 
-// usedElsewhere reports whether another connection has the account, in any namespace: a server has one token for an app and
-// an account, and returns it to each consent (Mastodon, config/initializers/doorkeeper.rb, reuse_access_token).
-func (r *Reconciler) usedElsewhere(ctx context.Context, conn *v1alpha1.Connection) (bool, error) {
+// usedElsewhere reports whether the token is in use, in any namespace: a server has one token for an app and an account, and
+// returns it to each consent (Mastodon, config/initializers/doorkeeper.rb, reuse_access_token). A connection that never had
+// access to the account does not count: anyone can create one, to prevent the revocation.
+func (r *Reconciler) usedElsewhere(ctx context.Context, due revocation) (bool, error) {
 	namespaces := []string(r.Namespaces)
 	if len(namespaces) == 0 {
 		namespaces = []string{""} // all
@@ -62,14 +116,42 @@ func (r *Reconciler) usedElsewhere(ctx context.Context, conn *v1alpha1.Connectio
 	for _, namespace := range namespaces {
 		var found v1alpha1.ConnectionList
 		err := r.APIReader.List(ctx, &found, client.InNamespace(namespace),
-			client.MatchingFields{"spec.platform": string(conn.Spec.Platform), "spec.accountID": conn.Spec.AccountID})
+			client.MatchingFields{"spec.platform": string(due.conn.Spec.Platform), "spec.accountID": due.conn.Spec.AccountID})
 		if err != nil {
 			return false, fmt.Errorf("cannot list the connections of the account: %w", err)
 		}
 		for i := range found.Items {
-			if found.Items[i].UID != conn.UID {
+			if found.Items[i].UID != due.conn.UID && found.Items[i].Status.ConnectedAt != nil {
 				return true, nil
 			}
+		}
+	}
+	return r.storedElsewhere(ctx, due)
+}
+
+// storedElsewhere reports whether a team's working copy has the token: that of a connection which was not examined
+// successfully yet, or of one that was deleted and that a tool may apply again.
+func (r *Reconciler) storedElsewhere(ctx context.Context, due revocation) (bool, error) {
+	var teams v1alpha1.TeamList
+	if err := r.Client.List(ctx, &teams); err != nil {
+		return false, fmt.Errorf("cannot list teams: %w", err)
+	}
+	conn := due.conn.DeepCopy()
+	for i := range teams.Items {
+		if conn.Namespace = teams.Items[i].Spec.Namespace; !r.Namespaces.Include(conn.Namespace) {
+			continue
+		}
+		if owned, err := r.Owned(ctx, conn.Namespace); err != nil {
+			return false, err
+		} else if !owned {
+			continue
+		}
+		found, err := r.Store.Working(ctx, conn)
+		switch reason := credentials.ReasonOf(err); {
+		case err == nil && found.Token.Access == due.token.Access:
+			return true, nil
+		case err != nil && reason != credentials.NotFound && reason != credentials.Invalid:
+			return false, err
 		}
 	}
 	return false, nil

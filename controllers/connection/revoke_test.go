@@ -10,6 +10,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/x"
+	"github.com/herald-social/herald/test/envtest"
 )
 
 // revocable is a platform that revokes tokens, except those of the app "refused".
@@ -45,40 +48,90 @@ var _ = Describe("The access to a disconnected account", func() {
 		Eventually(a.state(ctx)).Should(Equal("True Connected"))
 		return a
 	}
+	// disconnect disconnects the account and waits until its tokens are deleted.
 	disconnect := func(ctx context.Context, a *account) {
 		GinkgoHelper()
 		base := a.read(ctx).DeepCopy()
 		a.conn.Annotations = map[string]string{v1alpha1.LastAuthorAnnotation: "ann", v1alpha1.DisconnectedAnnotation: time.Now().UTC().Format(time.RFC3339)}
 		Expect(k8s.Patch(ctx, a.conn, client.MergeFrom(base))).To(Succeed())
 		Expect(k8s.Delete(ctx, a.conn)).To(Succeed())
+		Eventually(copyOf(ctx, a)).Should(BeFalse(), "the tokens are deleted in any case")
 	}
 	revocation := func(a *account) string {
 		found, _ := revoked.Load(a.AccessToken)
 		text, _ := found.(string)
 		return text
 	}
+	const pause = 2 * time.Minute
+	// named creates another connection with the account.
+	named := func(ctx context.Context, a *account) *v1alpha1.Connection {
+		GinkgoHelper()
+		other := a.conn.DeepCopy()
+		other.Namespace, other.ResourceVersion, other.UID = byHand, "", ""
+		Expect(k8s.Create(ctx, other)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(k8s.Delete(ctx, other))).To(Succeed()) })
+		return other
+	}
 
-	DescribeTable("is revoked if Herald registered the token's app", func(ctx SpecContext, app, want string) {
+	DescribeTable("is revoked two minutes later if Herald registered the token's app", func(ctx SpecContext, app, want string) {
 		a := issued(ctx, app)
+		before := time.Now()
 		disconnect(ctx, a)
-		Eventually(copyOf(ctx, a)).Should(BeFalse(), "the tokens are deleted in any case")
+		running.RevokeDue(ctx, before.Add(pause-time.Second))
+		Expect(revocation(a)).To(BeEmpty(), "consents and posts that are under way may use the token")
+		running.RevokeDue(ctx, time.Now().Add(pause))
 		Expect(revocation(a)).To(Equal(want))
+		revoked.Clear()
+		running.RevokeDue(ctx, time.Now().Add(2*pause))
+		Expect(revocation(a)).To(BeEmpty(), "there is one attempt")
 	},
 		Entry("by that app", "app", "app hidden"),
 		Entry("once, because the server may be gone forever", "refused", "refused hidden"),
 		Entry("and not if a user supplied the token", "", ""),
 	)
 
-	It("remains while a connection in another namespace has the account, whose token is the same", func(ctx SpecContext) {
+	It("remains if a connection in another namespace was given the account meanwhile, whose token is the same", func(ctx SpecContext) {
 		a := issued(ctx, "app")
-		other := a.conn.DeepCopy()
-		other.Namespace, other.ResourceVersion, other.UID = byHand, "", ""
-		Expect(k8s.Create(ctx, other)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(k8s.Delete(ctx, other))).To(Succeed()) })
 		disconnect(ctx, a)
-		Eventually(copyOf(ctx, a)).Should(BeFalse())
+		other := named(ctx, a)
+		other.Status.ConnectedAt = v1alpha1.NewTimePtr(time.Now())
+		Expect(k8s.Status().Update(ctx, other)).To(Succeed())
+		running.RevokeDue(ctx, time.Now().Add(pause))
 		Expect(revocation(a)).To(BeEmpty())
 	})
+
+	It("does not remain because of a connection that never had access, which anyone can create", func(ctx SpecContext) {
+		a := issued(ctx, "app")
+		named(ctx, a)
+		disconnect(ctx, a)
+		running.RevokeDue(ctx, time.Now().Add(pause))
+		Expect(revocation(a)).To(Equal("app hidden"))
+	})
+
+	DescribeTable("depends on the copy of the token that another team has for a connection which a tool may apply again", func(ctx SpecContext, token, want string) {
+		space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "kept-"}}
+		Expect(k8s.Create(ctx, space)).To(Succeed())
+		team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: space.Name}, Spec: v1alpha1.TeamSpec{Namespace: space.Name}}
+		Expect(envtest.Own(ctx, k8s, team)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, team)).To(Succeed()) })
+		Eventually(func() (bool, error) { return isTransient.Owned(ctx, space.Name) }).Should(BeTrue())
+		a := issued(ctx, "app")
+		kept := *a
+		kept.conn = a.conn.DeepCopy()
+		kept.conn.Namespace = space.Name
+		kept.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: space.Name, Name: a.secret.Name}, StringData: tokensOf(a.Account)}
+		if token != "" {
+			kept.secret.StringData[v1alpha1.CredentialsAccessToken] = token
+		}
+		Expect(k8s.Create(ctx, kept.secret)).To(Succeed())
+		kept.copied(ctx)
+		disconnect(ctx, a)
+		running.RevokeDue(ctx, time.Now().Add(pause))
+		Expect(revocation(a)).To(Equal(want))
+	},
+		Entry("the same token, which would not work any more", "", ""),
+		Entry("another token, which may be made up", "another", "app hidden"),
+	)
 
 	It("remains when a tool deletes the connection, which it may apply again", func(ctx SpecContext) {
 		a := issued(ctx, "app")
@@ -93,6 +146,7 @@ var _ = Describe("The access to a disconnected account", func() {
 			}
 			g.Expect(gone).To(HaveKeyWithValue(a.ID, true))
 		}).Should(Succeed())
+		running.RevokeDue(ctx, time.Now().Add(pause))
 		Expect(revocation(a)).To(BeEmpty())
 	})
 })

@@ -55,6 +55,8 @@ var (
 	platform    platforms.Platform
 	serial      atomic.Int64
 	isTransient *envtest.Passes
+	// running is the reconciler of the manager.
+	running *connection.Reconciler
 )
 
 var _ = BeforeSuite(func(ctx SpecContext) {
@@ -73,14 +75,14 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	mgr := suite.Manager(env, env.Config, managed, limitedTeam, homeless)
 	teams := suite.Must(quota.NewTeams(ctx, mgr.GetCache(), mgr.GetFieldIndexer()))
 	isTransient = &envtest.Passes{Owned: teams.Owned}
-	r := suite.Must(connection.New(connection.Options{
+	running = suite.Must(connection.New(connection.Options{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Events: mgr.GetEventRecorder("herald-connection"),
 		Owned:     isTransient.IsOwned,
 		Owner:     teams.Owner,
 		Platforms: platforms.Registry{v1alpha1.PlatformX: revocable{onX}},
 		Store:     credentials.NewStore(mgr.GetAPIReader(), mgr.GetClient(), clock.RealClock{}, "the manager", apps),
 	}))
-	Expect(r.SetupWithManager(mgr)).To(Succeed())
+	Expect(running.SetupWithManager(mgr)).To(Succeed())
 	suite.Run(mgr)
 })
 
