@@ -20,6 +20,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -148,7 +149,7 @@ func startHerald(process string, config any) {
 	out, err := exec.Command(filepath.Join(folder, "herald"), "config", "check", file).CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
 	start("herald", process, "--log-format", "json", "--config", file, "--kubeconfig", filepath.Join(folder, process+".kubeconfig"), "--namespace", served)
-	Eventually(statusOf).WithArguments(healths[process] + "/readyz").Should(Equal(http.StatusOK))
+	Eventually(statusOf).WithArguments(healths[process] + "/readyz").WithTimeout(3 * time.Minute).Should(Equal(http.StatusOK))
 }
 
 // writeConfig writes a process's configuration to a file.
