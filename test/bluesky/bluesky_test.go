@@ -84,7 +84,7 @@ func newAt(t *testing.T, address string) *bluesky.Platform {
 func (a *account) job(n byte, content platforms.Content) platforms.Job {
 	return platforms.Job{
 		Account: platforms.Account{ID: a.DID, Username: a.Handle, Token: platforms.Token{Access: a.token()}},
-		Content: content, Key: platforms.Key{CreatedAt: time.Date(2026, 11, 29, 9, 30, 0, 0, time.UTC), Sum: [16]byte{n, n, n, n, n, n, n, n}},
+		Content: content, Key: platforms.Key{CreatedAt: time.Date(2026, 1, int(n), 9, 30, 0, 0, time.UTC), Sum: [16]byte{n, n, n, n, n, n, n, n}},
 	}
 }
 

@@ -47,7 +47,8 @@ do {
   }
   cursor = data.cursor
 } while (cursor)
-posts.sort((a, b) => a.at.localeCompare(b.at))
+// Posts of the same millisecond are in the order of their keys.
+posts.sort((a, b) => a.at.localeCompare(b.at) || a.uri.localeCompare(b.uri))
 for (const post of posts) {
   process.stdout.write(JSON.stringify(post) + '\n')
 }
