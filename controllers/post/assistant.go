@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,10 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/pacing"
-	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
 )
@@ -99,40 +96,18 @@ func (a *assistant) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	defer detach()
 
 	r := a.r
-	var post v1alpha1.Post
-	if err := r.o.Client.Get(ctx, req.NamespacedName, &post); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.states.forget(req.NamespacedName)
-			r.preparer.ReleaseUnused(req.String(), nil)
-			return ctrl.Result{}, nil
-		}
-		return ctrl.Result{}, fmt.Errorf("cannot read the post: %w", err)
-	}
-	if there, err := r.inputs.fetchFull(ctx, &post); err != nil || !there {
+	post, _, err := r.fetch(ctx, req.NamespacedName)
+	if err != nil || post == nil {
 		return ctrl.Result{}, err
 	}
-	defer r.preparer.ReleaseUnused(req.String(), &post)
+	defer r.preparer.ReleaseUnused(req.String(), post)
 	known := r.states.get(req.NamespacedName, post.UID)
-	if known.publish.Stale(&post) {
+	if known.publish.Stale(post) {
 		return ctrl.Result{}, nil
 	}
-	now := r.o.Clock.Now()
-	p := &reconciliation{
-		View: posting.Of(post.DeepCopy()), stored: post.Status, key: req.NamespacedName, now: now, log: ctrl.LoggerFrom(ctx), state: known,
-		tokens: map[string]platforms.Token{}, credentials: map[string]error{}, hasUploadSecret: prepare.HasUploadSecret(&post.Status),
-		decide: delivery.DecidePreparation,
-	}
-	err := a.prepare(ctx, p)
-	r.states.prune(p.key, p.wait.ForInputs || p.wrote || err != nil)
-	switch {
-	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: conflictPause}, nil
-	case err != nil:
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	case p.wrote || p.wait.Until.IsZero():
-		return ctrl.Result{}, nil
-	}
-	return r.requeue(p), nil
+	p := newReconciliation(ctx, post, known, r.o.Clock.Now())
+	p.decide = delivery.DecidePreparation
+	return r.result(p, a.prepare(ctx, p))
 }
 
 func (a *assistant) prepare(ctx context.Context, p *reconciliation) error {

@@ -11,15 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/internal/kubeclient"
-	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/posting/rules"
 )
@@ -30,34 +28,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.owners.Start()
 	defer r.scheduler.ReturnWake(req.String())
 
-	var post v1alpha1.Post
-	if err := r.o.Client.Get(ctx, req.NamespacedName, &post); err != nil {
-		if apierrors.IsNotFound(err) {
-			r.states.forget(req.NamespacedName)
-			r.limits.CancelProbes(req.NamespacedName)
-			r.preparer.ReleaseUnused(req.String(), nil)
-			return ctrl.Result{}, nil
-		}
-		return ctrl.Result{}, fmt.Errorf("cannot read the post: %w", err)
-	}
-	reduced := !kubeclient.IsComplete(&post)
-	if there, err := r.inputs.fetchFull(ctx, &post); err != nil || !there {
+	post, reduced, err := r.fetch(ctx, req.NamespacedName)
+	if err != nil || post == nil {
 		return ctrl.Result{}, err
 	}
-	defer r.preparer.ReleaseUnused(req.String(), &post)
+	defer r.preparer.ReleaseUnused(req.String(), post)
 	known := r.states.get(req.NamespacedName, post.UID)
-	if known.publish.Stale(&post) {
+	if known.publish.Stale(post) {
 		// The cache does not have the last write of this process yet; its event will trigger the next reconciliation.
 		return ctrl.Result{}, nil
 	}
 	now := r.o.Clock.Now()
 	r.startOnce.Do(func() { r.startedAt = now })
-	ctx, span := startTrace(ctx, r.o.Tracer, &post, now)
-	p := &reconciliation{
-		View: posting.Of(post.DeepCopy()), stored: post.Status, key: req.NamespacedName, now: now, log: ctrl.LoggerFrom(ctx), state: known,
-		tokens: map[string]platforms.Token{}, credentials: map[string]error{}, hasUploadSecret: prepare.HasUploadSecret(&post.Status), reduced: reduced, decide: delivery.Decide,
-	}
-	err := r.reconcile(ctx, p)
+	ctx, span := startTrace(ctx, r.o.Tracer, post, now)
+	p := newReconciliation(ctx, post, known, now)
+	p.reduced, p.decide = reduced, delivery.Decide
+	err = r.reconcile(ctx, p)
 	switch {
 	case err == nil && p.isFinished():
 		r.tidy(ctx, p)
@@ -67,6 +53,30 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.archiver.Enqueue(p.Post)
 	}
 	endTrace(span, p, err)
+	return r.result(p, err)
+}
+
+// fetch returns a post, and whether the cache holds only a part of it. It returns no post if there is none any more.
+func (r *Reconciler) fetch(ctx context.Context, key types.NamespacedName) (post *v1alpha1.Post, reduced bool, err error) {
+	post = &v1alpha1.Post{}
+	if err := r.o.Client.Get(ctx, key, post); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.states.forget(key)
+			r.limits.CancelProbes(key)
+			r.preparer.ReleaseUnused(key.String(), nil)
+			return nil, false, nil
+		}
+		return nil, false, fmt.Errorf("cannot read the post: %w", err)
+	}
+	reduced = !kubeclient.IsComplete(post)
+	if there, err := r.inputs.fetchFull(ctx, post); err != nil || !there {
+		return nil, false, err
+	}
+	return post, reduced, nil
+}
+
+// result returns the result of a reconciliation that ended with err.
+func (r *Reconciler) result(p *reconciliation, err error) (ctrl.Result, error) {
 	r.states.prune(p.key, p.wait.ForInputs || p.wrote || err != nil)
 	switch {
 	case apierrors.IsConflict(err):

@@ -4,14 +4,18 @@
 package post
 
 import (
+	"context"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/limits"
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
@@ -52,6 +56,14 @@ type reconciliation struct {
 	armAt        time.Time
 	// reduced is set if the cache holds only a part of the post.
 	reduced bool
+}
+
+// newReconciliation returns the reconciliation of a post, with a working copy of it.
+func newReconciliation(ctx context.Context, post *v1alpha1.Post, state *postState, now time.Time) *reconciliation {
+	return &reconciliation{
+		View: posting.Of(post.DeepCopy()), stored: post.Status, key: client.ObjectKeyFromObject(post), now: now, log: ctrl.LoggerFrom(ctx), state: state,
+		tokens: map[string]platforms.Token{}, credentials: map[string]error{}, hasUploadSecret: prepare.HasUploadSecret(&post.Status),
+	}
 }
 
 func (p *reconciliation) conn(target int) *v1alpha1.Connection {
