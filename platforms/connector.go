@@ -58,7 +58,7 @@ type ServerApp struct {
 	PKCE bool `json:"pkce,omitempty"`
 }
 
-// Revoker is a Platform on which Herald can give up its access to an account.
+// Revoker is a Platform that can revoke a token of an account.
 type Revoker interface {
 	// Revoke invalidates a token with a ClientID. An error is an *Error. A token that is already invalid is no error.
 	Revoke(ctx context.Context, token Token) error

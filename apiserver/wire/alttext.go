@@ -63,7 +63,7 @@ func describeVideo(of strictjson.Value, ref *v1alpha1.MediaReference) {
 }
 
 // forEach decodes a list with one item for each of the media, and sets it. An empty list sets the zero value for all.
-// Without the list, refs keep what they have.
+// Without the list, refs do not change.
 func forEach[T any](list strictjson.Value, what string, refs []v1alpha1.MediaReference, item func(strictjson.Value) T, set func(*v1alpha1.MediaReference, T)) {
 	if !list.IsSet() {
 		return

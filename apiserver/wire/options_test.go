@@ -22,6 +22,21 @@ func parse(t *testing.T, body string) strictjson.Value {
 	return parsed
 }
 
+// created reports whether a post was created. It was not if wrong is set: the error must then contain it.
+func created(t *testing.T, err error, reason, wrong string) bool {
+	t.Helper()
+	if wrong != "" {
+		if err == nil || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: %v, want %q", reason, err, wrong)
+		}
+		return false
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", reason, err)
+	}
+	return true
+}
+
 func TestMastodonOptions(t *testing.T) {
 	t.Parallel()
 	full := &v1alpha1.MastodonOptions{ContentWarning: "the ending", Sensitive: true, Visibility: v1alpha1.MastodonUnlisted}
@@ -48,14 +63,8 @@ func TestMastodonOptions(t *testing.T) {
 				t.Parallel()
 				body := `{"category":` + category + `,"targets":[{"connection_id":"c",` + tc.members + `}]}`
 				got, err := CreatePostV2(parse(t, body))
-				if tc.wrong != "" {
-					if err == nil || !strings.Contains(err.Error(), tc.wrong) {
-						t.Errorf("%s: %v, want %q", tc.reason, err, tc.wrong)
-					}
+				if !created(t, err, tc.reason, tc.wrong) {
 					return
-				}
-				if err != nil {
-					t.Fatalf("%s: %v", tc.reason, err)
 				}
 				target := &got.Spec.Targets[0]
 				if diff := cmp.Diff(tc.want, target.Mastodon); diff != "" {
@@ -100,14 +109,8 @@ func TestFocalPoints(t *testing.T) {
 			t.Parallel()
 			body := `{` + tc.body + `,"targets":[{"connection_id":"c"}]}`
 			got, err := CreatePostV2(parse(t, body))
-			if tc.wrong != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
-					t.Errorf("%s: %v, want %q", tc.reason, err, tc.wrong)
-				}
+			if !created(t, err, tc.reason, tc.wrong) {
 				return
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			if diff := cmp.Diff(tc.want, points(&got.Spec)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

@@ -152,8 +152,8 @@ func (f *Facts) startPreparation(s *preparations, i int, t *v1alpha1.TargetStatu
 	return true
 }
 
-// failedElsewhere returns until when a preparation that has failed is left to the process in which it failed, which
-// knows how often. It returns zero if the post is due.
+// failedElsewhere returns the time until which only the process in which a preparation has failed retries it: that process
+// knows the number of failures. It returns zero if the post is due.
 func (f *Facts) failedElsewhere(t *v1alpha1.TargetStatus, p *Preparation) time.Time {
 	known := t.Prepared
 	if p.State != PreparationMissing || known == nil || known.Problem == "" || known.ContentHash != p.Hash || f.UntilDue(f.Now) <= 0 {

@@ -337,7 +337,7 @@ func TestDecidePreparation(t *testing.T) {
 	}
 }
 
-// TestRecordHolds checks what a hold keeps of what is recorded.
+// TestRecordHolds checks which facts of a recorded preparation a hold keeps.
 func TestRecordHolds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reason       string
