@@ -86,17 +86,7 @@ func (c *Checker) May(ctx context.Context, p Person, namespace, verb, resource s
 		return false, errors.New("cannot check the rights of a person without a name")
 	}
 	key := keyOf(q)
-	if answer, found := c.answers.Get(key); found {
-		allowed, _ := answer.(bool)
-		return allowed, nil
-	}
-	answer, err := c.once(ctx, key, reviewTimeout, func(ctx context.Context) (any, error) {
-		allowed, err := c.review(ctx, q)
-		if err == nil {
-			c.answers.Add(key, allowed, answerLife)
-		}
-		return allowed, err
-	})
+	answer, err := c.once(ctx, c.answers, key, answerLife, reviewTimeout, func(ctx context.Context) (any, error) { return c.review(ctx, q) })
 	allowed, _ := answer.(bool)
 	return allowed && err == nil, err
 }
@@ -107,17 +97,7 @@ func (c *Checker) Teams(ctx context.Context, p Person) ([]*v1alpha1.Team, error)
 		return nil, errors.New("cannot list the teams of a person without a name")
 	}
 	key := "teams/" + keyOf(reviewKey{User: p.Name, Groups: p.Groups})
-	if list, found := c.lists.Get(key); found {
-		teams, _ := list.([]*v1alpha1.Team)
-		return teams, nil
-	}
-	list, err := c.once(ctx, key, listTimeout, func(ctx context.Context) (any, error) {
-		teams, err := c.list(ctx, p)
-		if err == nil {
-			c.lists.Add(key, teams, teamsLife)
-		}
-		return teams, err
-	})
+	list, err := c.once(ctx, c.lists, key, teamsLife, listTimeout, func(ctx context.Context) (any, error) { return c.list(ctx, p) })
 	if err != nil {
 		return nil, err
 	}
@@ -157,12 +137,23 @@ func (c *Checker) list(ctx context.Context, p Person) ([]*v1alpha1.Team, error) 
 	return theirs, nil
 }
 
-// once makes one call for all concurrent callers with the same key. The call survives the cancellation of any of them.
-func (c *Checker) once(ctx context.Context, key string, within time.Duration, call func(context.Context) (any, error)) (any, error) {
+// once returns the value of the key in the cache. If there is none, it makes one call for all concurrent callers and
+// caches the result for life. The call survives the cancellation of any of them, but not timeout.
+func (c *Checker) once(ctx context.Context, cached *cache.LRUExpireCache, key string, life, timeout time.Duration, call func(context.Context) (any, error)) (any, error) {
+	if value, found := cached.Get(key); found {
+		return value, nil
+	}
 	shared := c.flights.DoChan(key, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+		if value, found := cached.Get(key); found { // another call has returned since
+			return value, nil
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
-		return call(ctx)
+		value, err := call(ctx)
+		if err == nil {
+			cached.Add(key, value, life)
+		}
+		return value, err
 	})
 	select {
 	case result := <-shared:

@@ -9,7 +9,7 @@
 // standard input ends; with a port, until it is terminated. A run in the folder of an earlier one has the same accounts and posts.
 // Only with --limits does the server limit calls and posts, as bsky.social does.
 
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -23,10 +23,11 @@ const [folder, ...handles] = positionals
 const blobs = join(folder, 'blobs')
 mkdirSync(blobs, { recursive: true })
 
-// A server must know its own address before it listens.
+// A server must know its own address before it listens. The port is below the ephemeral ranges of operating systems
+// (Linux: 32768 and up, macOS: 49152 and up): a client of another process would be given one of those meanwhile.
 function freePort() {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().on('error', reject).listen(0, '127.0.0.1', () => {
+  return new Promise((resolve) => {
+    const probe = createServer().on('error', () => resolve(freePort())).listen(randomInt(20_000, 30_000), '127.0.0.1', () => {
       const { port } = probe.address()
       probe.close(() => resolve(port))
     })
