@@ -58,24 +58,29 @@ const (
 type Config struct {
 	platforms.Config
 
+	// DirectoryURL is the directory of accounts; DefaultDirectoryURL by default.
+	DirectoryURL string
 	// Pages reads the pages of link cards. Nil means that posts have no cards.
 	Pages Pages
 }
 
 // Platform is Bluesky.
 type Platform struct {
-	api      client.Client
-	webURL   string
-	config   platforms.Config
-	pages    Pages
-	sessions *sessions
+	api    client.Client
+	webURL string
+	// directory is the address of the directory of accounts.
+	directory string
+	config    platforms.Config
+	pages     Pages
+	sessions  *sessions
 }
 
 // New returns the platform.
 func New(c Config, transport *transport.Client) *Platform {
 	c.SetDefaults(listingLag)
 	return &Platform{
-		config: c.Config, pages: c.Pages, sessions: newSessions(mostSessions), webURL: client.Address(c.WebURL, DefaultWebURL),
+		directory: client.Address(c.DirectoryURL, DefaultDirectoryURL),
+		config:    c.Config, pages: c.Pages, sessions: newSessions(mostSessions), webURL: client.Address(c.WebURL, DefaultWebURL),
 		api: client.Client{Platform: "bluesky", Name: "Bluesky", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},
 	}
 }

@@ -1,0 +1,209 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bluesky
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+)
+
+// DefaultDirectoryURL is the directory of DIDs with the method plc (AT Protocol, "DID").
+const DefaultDirectoryURL = "https://plc.directory"
+
+// authServer is the authorization server of an account, as its metadata describes it (RFC 8414).
+type authServer struct {
+	Issuer    string
+	PAR       string
+	Authorize string
+	Token     string
+	Revoke    string
+}
+
+// identity is an account, with the server that stores its repository.
+type identity struct {
+	DID, Handle, PDS string
+}
+
+var (
+	didPattern    = regexp.MustCompile(`^did:(plc:[a-z2-7]{24}|web:[a-z0-9.-]+(%3A[0-9]{1,5})?)$`)
+	handlePattern = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
+)
+
+func noIdentity(problem string) *platforms.Error {
+	return platforms.Errorf(platforms.ClassPermanent, "%s", problem).Advise("check the handle, and write it with its domain, such as name.bsky.social")
+}
+
+// resolve returns the identity of a handle or a DID. A handle counts only if the account's document has it too, since anyone
+// can let a handle refer to any account (AT Protocol, "Handle").
+func (p *Platform) resolve(ctx context.Context, name string) (identity, *platforms.Error) {
+	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "@"))
+	did := name
+	if !strings.HasPrefix(name, "did:") {
+		if !handlePattern.MatchString(name) {
+			return identity{}, noIdentity("the handle is not complete")
+		}
+		var failure *platforms.Error
+		if did, failure = p.didOf(ctx, name); failure != nil {
+			return identity{}, failure
+		}
+	}
+	if !didPattern.MatchString(did) {
+		return identity{}, noIdentity("there is no account with this handle")
+	}
+	found, failure := p.document(ctx, did)
+	if failure == nil && did != name && found.Handle != name {
+		return identity{}, noIdentity("the account does not confirm this handle")
+	}
+	return found, failure
+}
+
+// didOf resolves a handle through the configured server, which looks it up in the DNS and at its domain
+// (com.atproto.identity.resolveHandle).
+func (p *Platform) didOf(ctx context.Context, handle string) (string, *platforms.Error) {
+	doc, failure := fetchJSON[struct {
+		DID jsondoc.Text `json:"did"`
+	}](ctx, &p.api, "resolve_handle", "/xrpc/com.atproto.identity.resolveHandle?"+url.Values{"handle": {handle}}.Encode())
+	if failure != nil && failure.Class == platforms.ClassUnknown {
+		return "", noIdentity("there is no account with this handle")
+	}
+	return doc.DID.String(), failure
+}
+
+// document reads the document of a DID: its server, and its handle.
+func (p *Platform) document(ctx context.Context, did string) (identity, *platforms.Error) {
+	api, path := client.Client{Platform: p.api.Platform, Name: "the directory of accounts", BaseURL: p.directory, Transport: p.api.Transport}, "/"+did
+	if host, ok := strings.CutPrefix(did, "did:web:"); ok {
+		api.BaseURL, api.Public, path = "https://"+strings.Replace(host, "%3A", ":", 1), true, "/.well-known/did.json"
+	}
+	doc, failure := fetchJSON[struct {
+		ID       string   `json:"id"`
+		Handles  []string `json:"alsoKnownAs"`
+		Services []struct {
+			ID       string `json:"id"`
+			Type     string `json:"type"`
+			Endpoint string `json:"serviceEndpoint"`
+		} `json:"service"`
+	}](ctx, &api, "resolve_did", path)
+	if failure != nil {
+		return identity{}, failure
+	}
+	found := identity{DID: did}
+	for _, name := range doc.Handles {
+		if handle, ok := strings.CutPrefix(name, "at://"); ok && found.Handle == "" {
+			found.Handle = strings.ToLower(handle)
+		}
+	}
+	for _, s := range doc.Services {
+		if strings.HasSuffix(s.ID, "#atproto_pds") && s.Type == "AtprotoPersonalDataServer" && found.PDS == "" {
+			found.PDS = s.Endpoint
+		}
+	}
+	if doc.ID != did || p.reach(found.PDS) == nil {
+		return identity{}, noIdentity("the account has no server that Herald can call")
+	}
+	return found, nil
+}
+
+// reach returns the client for the address of a server that an account or a document names, or nil if Herald does not call
+// it: it has to be an origin with HTTPS, at a public IP address, or a configured one.
+func (p *Platform) reach(address string) *client.Client {
+	api := p.api
+	if address == p.api.BaseURL {
+		return &api
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" || u.Host == "" || address != "https://"+u.Host {
+		return nil
+	}
+	api.BaseURL, api.Public, api.Name = address, true, u.Host
+	return &api
+}
+
+// authServerOf returns the authorization server of an account's server, which names it (RFC 9728). Both documents have to be
+// about themselves: a server must not speak for another one (AT Protocol, "OAuth").
+func (p *Platform) authServerOf(ctx context.Context, pds string) (authServer, *platforms.Error) {
+	unusable := platforms.Errorf(platforms.ClassPermanent, "the account's server does not support OAuth as Herald needs it").Advise("connect the account with an app password")
+	api := p.reach(pds)
+	if api == nil {
+		return authServer{}, unusable
+	}
+	resource, failure := fetchJSON[struct {
+		Resource string   `json:"resource"`
+		Servers  []string `json:"authorization_servers"`
+	}](ctx, api, "discover", "/.well-known/oauth-protected-resource")
+	switch {
+	case failure != nil:
+		return authServer{}, failure
+	case resource.Resource != pds || len(resource.Servers) != 1:
+		return authServer{}, unusable
+	}
+	issuer := resource.Servers[0]
+	if api = p.reach(issuer); api == nil {
+		return authServer{}, unusable
+	}
+	doc, failure := fetchJSON[metadata](ctx, api, "discover", "/.well-known/oauth-authorization-server")
+	if failure != nil {
+		return authServer{}, failure
+	}
+	found := authServer{Issuer: issuer, PAR: doc.PAR, Authorize: doc.Authorize, Token: doc.Token, Revoke: doc.Revoke}
+	if doc.Issuer != issuer || !doc.suffices() || !found.within() {
+		return authServer{}, unusable
+	}
+	return found, nil
+}
+
+// metadata is the document of an authorization server.
+type metadata struct {
+	Issuer     string   `json:"issuer"`
+	PAR        string   `json:"pushed_authorization_request_endpoint"`
+	Authorize  string   `json:"authorization_endpoint"`
+	Token      string   `json:"token_endpoint"`
+	Revoke     string   `json:"revocation_endpoint"`
+	Scopes     []string `json:"scopes_supported"`
+	Challenges []string `json:"code_challenge_methods_supported"`
+	DPoP       []string `json:"dpop_signing_alg_values_supported"`
+	Auth       []string `json:"token_endpoint_auth_methods_supported"`
+	Documents  bool     `json:"client_id_metadata_document_supported"`
+	NamesIss   bool     `json:"authorization_response_iss_parameter_supported"`
+}
+
+// suffices reports whether the server has what AT Protocol demands and Herald uses.
+func (m *metadata) suffices() bool {
+	return slices.Contains(m.Scopes, "atproto") && slices.Contains(m.Challenges, "S256") && slices.Contains(m.DPoP, "ES256") &&
+		slices.Contains(m.Auth, "private_key_jwt") && m.Documents && m.NamesIss
+}
+
+// within reports whether all endpoints are at the issuer's origin, so that the check of its address covers them.
+func (a *authServer) within() bool {
+	for _, address := range []string{a.PAR, a.Authorize, a.Token, a.Revoke} {
+		if !strings.HasPrefix(address, a.Issuer+"/") {
+			return false
+		}
+	}
+	return true
+}
+
+// fetchJSON reads a public document.
+func fetchJSON[T any](ctx context.Context, api *client.Client, action, path string) (T, *platforms.Error) {
+	var none T
+	resp, err := api.Do(ctx, client.Call{Action: action, Path: path, Timeout: readTimeout})
+	switch {
+	case err != nil:
+		return none, api.Unanswered(err)
+	case resp.Status >= http.StatusInternalServerError:
+		return none, api.Busy(nil)
+	case resp.Status != http.StatusOK:
+		return none, api.Nonsense(resp.Status, nil)
+	}
+	doc, _ := jsondoc.Decode[T](resp.Body)
+	return doc, nil
+}

@@ -1,0 +1,114 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package dpop proves that a caller has the key that its tokens are bound to (RFC 9449).
+package dpop
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// Key is the private key of a session. Its text is a secret.
+type Key struct{ private *ecdsa.PrivateKey }
+
+// NewKey returns a new key.
+func NewKey() (Key, error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	return Key{private}, err
+}
+
+// errKey does not contain the text, which may be a part of a key.
+var errKey = errors.New("the text is not a key")
+
+// ParseKey is the inverse of Text.
+func ParseKey(text string) (Key, error) {
+	scalar, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return Key{}, errKey
+	}
+	private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), scalar)
+	if err != nil {
+		return Key{}, errKey
+	}
+	return Key{private}, nil
+}
+
+// Text returns the key as 43 letters, digits, - and _.
+func (k Key) Text() (string, error) {
+	scalar, err := k.private.Bytes()
+	return base64.RawURLEncoding.EncodeToString(scalar), err
+}
+
+// Request is what a proof is for.
+type Request struct {
+	Method, Address string
+	// Token is the access token that the request sends; empty if it sends none.
+	Token string
+	// Nonce is the server's last nonce; empty at first.
+	Nonce string
+	At    time.Time
+}
+
+// Proof returns the value of the header DPoP for a request (RFC 9449, section 4.2).
+func (k Key) Proof(r *Request) (string, error) {
+	address, err := url.Parse(r.Address)
+	if err != nil {
+		return "", errors.New("the request has no address")
+	}
+	address.RawQuery, address.Fragment = "", ""
+	options := (&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt")
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: k.private}, options)
+	if err != nil {
+		return "", err
+	}
+	claims := map[string]any{"jti": rand.Text(), "htm": r.Method, "htu": address.String(), "iat": r.At.Unix()}
+	if r.Nonce != "" {
+		claims["nonce"] = r.Nonce
+	}
+	if r.Token != "" {
+		hash := sha256.Sum256([]byte(r.Token))
+		claims["ath"] = base64.RawURLEncoding.EncodeToString(hash[:])
+	}
+	return jwt.Signed(signer).Claims(claims).Serialize()
+}
+
+// Nonces holds the last nonce of each server. The zero value is ready to use.
+type Nonces struct {
+	mu       sync.Mutex
+	byOrigin map[string]string
+}
+
+// Of returns the nonce for an address, or "".
+func (n *Nonces) Of(address *url.URL) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.byOrigin[origin(address)]
+}
+
+// Update reads the nonce in a response, if there is one (RFC 9449, section 8.2).
+func (n *Nonces) Update(address *url.URL, answer http.Header) {
+	nonce := answer.Get("DPoP-Nonce")
+	if nonce == "" {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.byOrigin == nil {
+		n.byOrigin = map[string]string{}
+	}
+	n.byOrigin[origin(address)] = nonce
+}
+
+func origin(address *url.URL) string { return address.Scheme + "://" + address.Host }
