@@ -20,6 +20,7 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/dpop"
 )
 
 const (
@@ -73,6 +74,7 @@ type Platform struct {
 	config    platforms.Config
 	pages     Pages
 	sessions  *sessions
+	nonces    dpop.Nonces
 }
 
 // New returns the platform.

@@ -1,0 +1,245 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bluesky
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/client"
+	"github.com/herald-social/herald/platforms/internal/dpop"
+	"github.com/herald-social/herald/platforms/internal/jsondoc"
+	"github.com/herald-social/herald/platforms/internal/oauth2"
+)
+
+// useNonce is the error of a request without the server's current nonce (RFC 9449, section 8). Nothing has happened yet.
+const useNonce = "use_dpop_nonce"
+
+const connectAgain = "connect the account once more"
+
+var sessionEnded = platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount,
+	"the account's server has ended Herald's access", "connect the account again")
+
+// post sends a form to an authorization server, with proofs of Herald's identity and of the session's key. It is sent again
+// once, if the server demands a nonce.
+func (p *Platform) post(ctx context.Context, as *authServer, action, address string, key dpop.Key, form url.Values) (*transport.Response, *platforms.Error) {
+	api := p.reach(as.Issuer)
+	if api == nil {
+		return nil, noIdentity("the account has no server that Herald can call")
+	}
+	at, err := url.Parse(address)
+	if err != nil {
+		return nil, api.Nonsense(0, nil)
+	}
+	var resp *transport.Response
+	for range 2 {
+		now := p.config.Clock.Now()
+		proof, err := key.Proof(&dpop.Request{Method: http.MethodPost, Address: address, Nonce: p.nonces.Of(at), At: now})
+		if err != nil {
+			return nil, api.BadApp(err)
+		}
+		assertion, failure := p.assertion(api, as.Issuer)
+		if failure != nil {
+			return nil, failure
+		}
+		form.Set("client_id", p.config.ClientID)
+		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+		form.Set("client_assertion", assertion)
+		resp, err = api.Do(ctx, client.Call{
+			Action: action, Path: strings.TrimPrefix(address, as.Issuer), Header: http.Header{"DPoP": {proof}}, Timeout: readTimeout, Body: client.Fields(form),
+		})
+		if err != nil {
+			return nil, api.Unanswered(err)
+		}
+		p.nonces.Update(at, resp.Header)
+		if resp.Status != http.StatusBadRequest || oauthError(resp) != useNonce {
+			break
+		}
+	}
+	return resp, nil
+}
+
+func (p *Platform) assertion(api *client.Client, issuer string) (string, *platforms.Error) {
+	key, err := parseClientKey(p.config.Secret())
+	if err != nil {
+		return "", api.BadApp(err)
+	}
+	text, err := key.assertion(p.config.ClientID, issuer, p.config.Clock.Now())
+	if err != nil {
+		return "", api.BadApp(err)
+	}
+	return text, nil
+}
+
+func oauthError(resp *transport.Response) string {
+	said, _ := jsondoc.Decode[struct {
+		Error jsondoc.Text `json:"error"`
+	}](resp.Body)
+	return said.Error.String()
+}
+
+// begun is a consent that was requested.
+type begun struct {
+	DID, PDS, Issuer string
+	// Key is the session's key, as text.
+	Key string
+}
+
+// begin requests a consent from the account's authorization server (RFC 9126) and returns the address of its page.
+func (p *Platform) begin(ctx context.Context, handle string, consent platforms.Consent) (string, begun, *platforms.Error) {
+	account, failure := p.resolve(ctx, handle)
+	if failure != nil {
+		return "", begun{}, failure
+	}
+	as, failure := p.authServerOf(ctx, account.PDS)
+	if failure != nil {
+		return "", begun{}, failure
+	}
+	key, err := dpop.NewKey()
+	if err != nil {
+		return "", begun{}, p.api.BadApp(err)
+	}
+	text, err := key.Text()
+	if err != nil {
+		return "", begun{}, p.api.BadApp(err)
+	}
+	resp, failure := p.post(ctx, &as, "request_consent", as.PAR, key, url.Values{
+		"response_type": {"code"}, "code_challenge": {oauth2.S256(consent.Verifier)}, "code_challenge_method": {"S256"}, "state": {consent.State},
+		"redirect_uri": {consent.RedirectURI}, "scope": {Scopes}, "login_hint": {account.Handle},
+	})
+	if failure != nil {
+		return "", begun{}, failure
+	}
+	made, _ := jsondoc.Decode[struct {
+		URI jsondoc.Text `json:"request_uri"`
+	}](resp.Body)
+	if resp.Status != http.StatusCreated && resp.Status != http.StatusOK || made.URI == "" {
+		return "", begun{}, p.refused(resp)
+	}
+	page := as.Authorize + "?" + url.Values{"client_id": {p.config.ClientID}, "request_uri": {made.URI.String()}}.Encode()
+	return page, begun{account.DID, account.PDS, as.Issuer, text}, nil
+}
+
+// refused is the error for a response of an authorization server that is not the expected one.
+func (p *Platform) refused(resp *transport.Response) *platforms.Error {
+	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, oauthError(resp))
+	switch code := oauthError(resp); {
+	case resp.Status >= http.StatusInternalServerError:
+		return p.api.Busy(cause)
+	case code == "invalid_grant":
+		return new(sessionEnded).Because(cause)
+	case code == "invalid_client", code == "invalid_client_metadata", code == "unauthorized_client":
+		return platforms.Errorf(platforms.ClassTransient, "the account's server does not accept Herald as an app").
+			Advise("the administrator has to check that the server can read the document at platforms.bluesky.clientID").Because(cause)
+	default:
+		return p.api.Nonsense(resp.Status, cause)
+	}
+}
+
+// finish exchanges a code. issuer is the "iss" parameter of the response (RFC 9207).
+func (p *Platform) finish(ctx context.Context, of begun, code platforms.Code, issuer string) (platforms.Token, *platforms.Error) {
+	key, err := dpop.ParseKey(of.Key)
+	if err != nil || issuer != of.Issuer {
+		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "the response came from another server than the account's").Advise(connectAgain)
+	}
+	as, failure := p.issuerOf(ctx, of.DID, of.Issuer)
+	if failure != nil {
+		return platforms.Token{}, failure
+	}
+	resp, failure := p.post(ctx, &as, "exchange", as.Token, key, url.Values{
+		"grant_type": {"authorization_code"}, "code": {code.Value}, "redirect_uri": {code.RedirectURI}, "code_verifier": {code.Verifier},
+	})
+	if failure != nil {
+		return platforms.Token{}, failure
+	}
+	return p.granted(resp, bound{Key: key, DID: of.DID, PDS: of.PDS, Issuer: of.Issuer})
+}
+
+// issuerOf returns the account's present authorization server, which must still be the given one.
+func (p *Platform) issuerOf(ctx context.Context, did, issuer string) (authServer, *platforms.Error) {
+	account, failure := p.document(ctx, did)
+	if failure != nil {
+		return authServer{}, failure
+	}
+	as, failure := p.authServerOf(ctx, account.PDS)
+	if failure == nil && as.Issuer != issuer {
+		moved := platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount, "the account has moved to another server", "connect the account again")
+		return authServer{}, &moved
+	}
+	return as, failure
+}
+
+// renewed exchanges a refresh token, which is valid once.
+func (p *Platform) renewed(ctx context.Context, token platforms.Token) (platforms.Token, *platforms.Error) {
+	of, refresh, ok := parseBound(token.Refresh)
+	if !ok {
+		return platforms.Token{}, new(sessionEnded)
+	}
+	as, failure := p.issuerOf(ctx, of.DID, of.Issuer)
+	if failure != nil {
+		return platforms.Token{}, failure
+	}
+	resp, failure := p.post(ctx, &as, "refresh_token", as.Token, of.Key, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}})
+	if failure != nil {
+		return platforms.Token{}, failure
+	}
+	return p.granted(resp, of)
+}
+
+// granted returns the token in a response. The server names the account that it is for.
+func (p *Platform) granted(resp *transport.Response, of bound) (platforms.Token, *platforms.Error) {
+	if resp.Status != http.StatusOK {
+		return platforms.Token{}, p.refused(resp)
+	}
+	said, _ := jsondoc.Decode[struct {
+		Subject jsondoc.Text `json:"sub"`
+		Type    jsondoc.Text `json:"token_type"`
+	}](resp.Body)
+	token, err := oauth2.ParseToken(&p.api, resp.Body, platforms.Token{}, p.config.Clock.Now())
+	switch {
+	case err != nil || token.Refresh == "" || !strings.EqualFold(said.Type.String(), "DPoP"):
+		return platforms.Token{}, p.api.NoToken()
+	case said.Subject.String() != of.DID:
+		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "access was allowed to another account than the one that was requested").Advise(connectAgain)
+	case !slices.Contains(oauth2.Scopes(token.Scopes), "atproto"):
+		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "the account's server did not grant the permissions that Herald needs").Advise(connectAgain)
+	}
+	for _, text := range []*string{&token.Access, &token.Refresh} {
+		if *text, err = of.text(*text); err != nil {
+			return platforms.Token{}, p.api.BadApp(err)
+		}
+	}
+	return token, nil
+}
+
+// bound is what a token is bound to, which is stored with it: its key, account, server and issuer.
+type bound struct {
+	Key              dpop.Key
+	DID, PDS, Issuer string
+}
+
+// boundPrefix is the start of the text of a bound token. It cannot be that of an app password, which starts with a handle or
+// a DID.
+const boundPrefix = "dpop|"
+
+func (b *bound) text(token string) (string, error) {
+	key, err := b.Key.Text()
+	return boundPrefix + strings.Join([]string{key, b.DID, b.PDS, b.Issuer, token}, "|"), err
+}
+
+func parseBound(text string) (of bound, token string, ok bool) {
+	rest, ok := strings.CutPrefix(text, boundPrefix)
+	parts := strings.SplitN(rest, "|", 5)
+	if !ok || len(parts) != 5 {
+		return bound{}, "", false
+	}
+	key, err := dpop.ParseKey(parts[0])
+	return bound{key, parts[1], parts[2], parts[3]}, parts[4], err == nil
+}

@@ -1,0 +1,198 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bluesky
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/herald-social/herald/internal/transport"
+	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/platformtest/recorder"
+)
+
+const clientID = "https://herald.example/oauth/bluesky/client-metadata.json"
+
+// issuer is an authorization server, which is the account's own server and the directory too.
+type issuer struct {
+	t    *testing.T
+	http *httptest.Server
+	key  *jose.JSONWebKey
+
+	mu sync.Mutex
+	// nonce is the one that requests need.
+	nonce string
+	forms []url.Values
+	// subject is the account in responses with tokens.
+	subject string
+}
+
+func newClientKey(t *testing.T) string {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+}
+
+func startIssuer(t *testing.T) (*Platform, *issuer) {
+	t.Helper()
+	secret := newClientKey(t)
+	key, err := parseClientKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := key.clientMetadata(clientID, "https://herald.example", []string{"https://herald.example/connect/bluesky/callback"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var published struct {
+		JWKS jose.JSONWebKeySet `json:"jwks"`
+	}
+	if err := json.Unmarshal(document, &published); err != nil || len(published.JWKS.Keys) != 1 || !published.JWKS.Keys[0].IsPublic() {
+		t.Fatalf("the document has not one public key: %s, %v", document, err)
+	}
+	s := &issuer{t: t, key: &published.JWKS.Keys[0], nonce: "n1", subject: accountDID}
+	served := documents()
+	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			s.answer(w, r)
+			return
+		}
+		text, ok := served[r.URL.Path]
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		_, _ = w.Write([]byte(strings.ReplaceAll(text, "HERE", s.http.URL)))
+	}))
+	t.Cleanup(s.http.Close)
+	return New(Config{
+		Config:       platforms.Config{APIURL: s.http.URL, ClientID: clientID, ClientSecret: func() string { return secret }, Clock: clocktesting.NewFakeClock(recorder.Noon)},
+		DirectoryURL: s.http.URL,
+	}, transport.New(transport.Options{})), s
+}
+
+// claimsOf verifies a token with a key.
+func (s *issuer) claimsOf(text string, key any) map[string]any {
+	token, err := jwt.ParseSigned(text, []jose.SignatureAlgorithm{jose.ES256})
+	if err != nil {
+		s.t.Errorf("%q is not a token: %v", text, err)
+		return nil
+	}
+	if key == nil {
+		key = token.Headers[0].JSONWebKey
+	}
+	claims := map[string]any{}
+	if err := token.Claims(key, &claims); err != nil {
+		s.t.Errorf("a signature is wrong: %v", err)
+	}
+	return claims
+}
+
+// answer checks what every request to an authorization server needs, and answers it.
+func (s *issuer) answer(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := r.ParseForm(); err != nil {
+		s.t.Error(err)
+	}
+	proof := s.claimsOf(r.Header.Get("DPoP"), nil)
+	if proof["htm"] != "POST" || proof["htu"] != s.http.URL+r.URL.Path {
+		s.t.Errorf("the proof is for another request: %v", proof)
+	}
+	assertion := s.claimsOf(r.Form.Get("client_assertion"), s.key)
+	if assertion["iss"] != clientID || assertion["sub"] != clientID || assertion["aud"] != s.http.URL || r.Form.Get("client_id") != clientID {
+		s.t.Errorf("the assertion is for another client or server: %v", assertion)
+	}
+	w.Header().Set("DPoP-Nonce", s.nonce)
+	if proof["nonce"] != s.nonce {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write([]byte(`{"error":"use_dpop_nonce"}`))
+		return
+	}
+	s.forms = append(s.forms, r.Form)
+	if r.URL.Path == "/oauth/par" {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte(`{"request_uri":"urn:request:1","expires_in":299}`))
+		return
+	}
+	n := len(s.forms)
+	fmt.Fprintf(w, `{"access_token":"access-%d","refresh_token":"refresh-%d","token_type":"DPoP","expires_in":3600,"scope":"%s","sub":"%s"}`, n, n, Scopes, s.subject)
+}
+
+func TestOAuth(t *testing.T) {
+	t.Parallel()
+	p, s := startIssuer(t)
+	consent := platforms.Consent{RedirectURI: "https://herald.example/connect/bluesky/callback", State: "s1", Verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"}
+	page, of, failure := p.begin(t.Context(), "acme.example", consent)
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	query := url.Values{"client_id": {clientID}, "request_uri": {"urn:request:1"}}
+	if want := s.http.URL + "/oauth/authorize?" + query.Encode(); page != want {
+		t.Errorf("the page is %s, want %s", page, want)
+	}
+	if form := s.forms[0]; form.Get("code_challenge") != "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM" || form.Get("scope") != Scopes || form.Get("login_hint") != "acme.example" {
+		t.Errorf("requested %v", form)
+	}
+	code := platforms.Code{Value: "c", RedirectURI: consent.RedirectURI, Verifier: consent.Verifier}
+	if _, failure := p.finish(t.Context(), of, code, "https://evil.example"); failure == nil || failure.Class != platforms.ClassReconnect || len(s.forms) != 1 {
+		t.Errorf("a code from another issuer was sent: %v", failure)
+	}
+	s.nonce = "n2" // servers rotate nonces
+	token, failure := p.finish(t.Context(), of, code, s.http.URL)
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	bound, access, ok := parseBound(token.Access)
+	if !ok || access != "access-2" || bound.DID != accountDID || bound.PDS != s.http.URL || bound.Issuer != s.http.URL || token.ExpiresAt.IsZero() {
+		t.Errorf("the token is %+v", token)
+	}
+	renewed, failure := p.renewed(t.Context(), token)
+	if failure != nil || s.forms[2].Get("refresh_token") != "refresh-2" {
+		t.Fatalf("renewed with %v, %v", s.forms[2], failure)
+	}
+	if again, text, ok := parseBound(renewed.Refresh); !ok || text != "refresh-3" || again.DID != accountDID {
+		t.Errorf("the renewed token is %+v", renewed)
+	}
+	s.subject = "did:plc:aaaaaaaaaaaaaaaaaaaaaaaa"
+	if _, failure := p.renewed(t.Context(), renewed); failure == nil || failure.Class != platforms.ClassReconnect {
+		t.Errorf("a token of another account was accepted: %v", failure)
+	}
+}
+
+func TestParseBound(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"an app password":    "acme.example:abcd-efgh-ijkl-mnop",
+		"a DID and password": accountDID + ":abcd-efgh-ijkl-mnop",
+		"a part":             "dpop|key|did",
+		"no key":             "dpop|!|did|pds|issuer|token",
+	} {
+		if _, _, ok := parseBound(text); ok {
+			t.Errorf("%s is read as a bound token", name)
+		}
+	}
+}
