@@ -43,8 +43,15 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	return found, nil
 }
 
-// Refresh returns an error: an app password is valid until its owner revokes it.
-func (p *Platform) Refresh(context.Context, platforms.Token) (platforms.Token, error) {
+// Refresh renews a token that is bound to a key. An app password is valid until its owner revokes it.
+func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
+	if _, _, ok := parseBound(token.Refresh); ok {
+		renewed, failure := p.renewed(ctx, token)
+		if failure != nil {
+			return platforms.Token{}, failure
+		}
+		return renewed, nil
+	}
 	failure := passwordRevoked
 	return platforms.Token{}, &failure
 }

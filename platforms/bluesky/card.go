@@ -120,9 +120,9 @@ func (p *Platform) prepareCard(ctx context.Context, token platforms.Token, uri s
 func thumbTypes() []string { return []string{"image/jpeg", "image/png", "image/webp"} }
 
 func (p *Platform) uploadThumb(ctx context.Context, token platforms.Token, data []byte, kind string) (blob, *platforms.Error) {
-	resp, failure, err := p.authorized(ctx, token, func(access string) (*transport.Response, error) {
-		return p.api.Do(ctx, client.Call{
-			Action: "upload", Path: uploadBlob, Token: access, Timeout: uploadTimeout,
+	resp, failure, err := p.authorized(ctx, token, func(c *caller) (*transport.Response, error) {
+		return c.do(ctx, client.Call{
+			Action: "upload", Path: uploadBlob, Timeout: uploadTimeout,
 			Body: client.Body{Content: bytes.NewReader(data), Length: int64(len(data)), Type: kind},
 		})
 	})

@@ -7,7 +7,9 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -24,6 +26,7 @@ import (
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/platforms/internal/dpop"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
@@ -194,5 +197,61 @@ func TestParseBound(t *testing.T) {
 		if _, _, ok := parseBound(text); ok {
 			t.Errorf("%s is read as a bound token", name)
 		}
+	}
+}
+
+// TestProvenCalls makes calls with a token from OAuth, to a server that demands a nonce and verifies the proofs.
+func TestProvenCalls(t *testing.T) {
+	t.Parallel()
+	key, err := dpop.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		reason, token string
+		calls         int
+		class         platforms.Class
+	}{
+		"valid":   {"the first call has no nonce, and is repeated with the server's", "access", 2, ""},
+		"expired": {"the manager renews the token, and the call was not made", "old", 2, platforms.ClassRefresh},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			calls, s := 0, &issuer{t: t}
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				calls++
+				proof := s.claimsOf(r.Header.Get("DPoP"), nil)
+				hash := sha256.Sum256([]byte(tc.token))
+				if r.Header.Get("Authorization") != "DPoP "+tc.token || proof["ath"] != base64.RawURLEncoding.EncodeToString(hash[:]) || proof["htm"] != r.Method {
+					t.Errorf("the proof %v is for another request", proof)
+				}
+				w.Header().Set("DPoP-Nonce", "n")
+				switch {
+				case proof["nonce"] != "n":
+					w.WriteHeader(http.StatusUnauthorized)
+					_, _ = w.Write([]byte(`{"error":"use_dpop_nonce"}`))
+				case tc.token == "old":
+					w.WriteHeader(http.StatusUnauthorized)
+					_, _ = w.Write([]byte(`{"error":"invalid_token"}`))
+				default:
+					_, _ = w.Write([]byte(`{"did":"` + accountDID + `","handle":"acme.example"}`))
+				}
+			}))
+			defer server.Close()
+			p := New(Config{Config: platforms.Config{APIURL: server.URL}}, transport.New(transport.Options{}))
+			of := bound{Key: key, DID: accountDID, PDS: server.URL, Issuer: server.URL}
+			access, err := of.text(tc.token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, failure := p.read(t.Context(), "identify", "/xrpc/com.atproto.server.getSession?a=b", platforms.Token{Access: access})
+			var got error
+			if failure != nil {
+				got = failure
+			}
+			if recorder.ClassOf(got) != tc.class || calls != tc.calls || (resp == nil) != (tc.class != "") {
+				t.Errorf("%s: %d calls, %v", tc.reason, calls, got)
+			}
+		})
 	}
 }

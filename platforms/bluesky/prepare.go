@@ -74,9 +74,9 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 
 func (p *Platform) upload(ctx context.Context, job *platforms.Job, file *platforms.File) (blob, *platforms.Error) {
 	var unread *platforms.Error
-	resp, failure, err := p.authorized(ctx, job.Account.Token, func(access string) (*transport.Response, error) {
-		resp, _, failed := p.api.Upload(ctx, client.Upload{
-			Call: client.Call{Action: "upload", Path: uploadBlob, Token: access, Timeout: uploadTimeout},
+	resp, failure, err := p.authorized(ctx, job.Account.Token, func(c *caller) (*transport.Response, error) {
+		resp, failed := c.upload(ctx, client.Upload{
+			Call: client.Call{Action: "upload", Path: uploadBlob, Timeout: uploadTimeout},
 			File: file, Length: file.Size,
 		})
 		if unread = failed; failed != nil {

@@ -139,9 +139,9 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 		return platforms.Result{Outcome: platforms.NotSent, Err: failure}
 	}
 	key := recordKey(job.Key)
-	resp, failure, err := p.authorized(ctx, job.Account.Token, func(access string) (*transport.Response, error) {
-		return p.api.Do(ctx, client.Call{
-			Action: "publish", Path: "/xrpc/com.atproto.repo.putRecord", Token: access, Timeout: callTimeout,
+	resp, failure, err := p.authorized(ctx, job.Account.Token, func(c *caller) (*transport.Response, error) {
+		return c.do(ctx, client.Call{
+			Action: "publish", Path: "/xrpc/com.atproto.repo.putRecord", Timeout: callTimeout,
 			Body: asJSON(put{Repo: job.Account.ID, Collection: collection, Key: key, Record: post}),
 		})
 	})

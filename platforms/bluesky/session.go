@@ -121,25 +121,28 @@ func (p *Platform) sessionFrom(ctx context.Context, call client.Call) (session, 
 
 // authorized makes a call with the account's session. A response that the session has expired precedes any effect, so
 // the call is then made again with a new one. A failure means that nothing was sent.
-func (p *Platform) authorized(ctx context.Context, token platforms.Token, send func(access string) (*transport.Response, error)) (resp *transport.Response, failure *platforms.Error, err error) {
+func (p *Platform) authorized(ctx context.Context, token platforms.Token, send func(c *caller) (*transport.Response, error)) (resp *transport.Response, failure *platforms.Error, err error) {
+	if of, access, ok := parseBound(token.Access); ok {
+		return p.proven(&caller{p: p, token: access, of: &of}, send)
+	}
 	s, failure := p.session(ctx, token, "")
 	if failure != nil {
 		return nil, failure, nil
 	}
-	if resp, err = send(s.Access.String()); err != nil || !isExpired(resp) {
+	if resp, err = send(p.bearer(&s)); err != nil || !isExpired(resp) {
 		return resp, nil, err
 	}
 	if s, failure = p.session(ctx, token, s.Access.String()); failure != nil {
 		return nil, failure, nil
 	}
-	resp, err = send(s.Access.String())
+	resp, err = send(p.bearer(&s))
 	return resp, nil, err
 }
 
 // read makes a read-only call with the account's session.
 func (p *Platform) read(ctx context.Context, action, path string, token platforms.Token) (*transport.Response, *platforms.Error) {
-	resp, failure, err := p.authorized(ctx, token, func(access string) (*transport.Response, error) {
-		return p.api.Do(ctx, client.Call{Action: action, Path: path, Token: access, Timeout: readTimeout})
+	resp, failure, err := p.authorized(ctx, token, func(c *caller) (*transport.Response, error) {
+		return c.do(ctx, client.Call{Action: action, Path: path, Timeout: readTimeout})
 	})
 	if err != nil {
 		return nil, p.api.Unanswered(err)
