@@ -45,13 +45,9 @@ func (p *Platform) post(ctx context.Context, as *authServer, action, address str
 		if err != nil {
 			return nil, api.BadApp(err)
 		}
-		assertion, failure := p.assertion(api, as.Issuer)
-		if failure != nil {
+		if failure := p.identify(api, as.Issuer, form); failure != nil {
 			return nil, failure
 		}
-		form.Set("client_id", p.config.ClientID)
-		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
-		form.Set("client_assertion", assertion)
 		resp, err = api.Do(ctx, client.Call{
 			Action: action, Path: strings.TrimPrefix(address, as.Issuer), Header: http.Header{"DPoP": {proof}}, Timeout: readTimeout, Body: client.Fields(form),
 		})
@@ -66,16 +62,25 @@ func (p *Platform) post(ctx context.Context, as *authServer, action, address str
 	return resp, nil
 }
 
-func (p *Platform) assertion(api *client.Client, issuer string) (string, *platforms.Error) {
-	key, err := parseClientKey(p.config.Secret())
-	if err != nil {
-		return "", api.BadApp(err)
+// identify adds Herald's identity to a form. A client without a key is public: one on a developer's computer, which has no
+// document (AT Protocol, "Localhost Client Development").
+func (p *Platform) identify(api *client.Client, issuer string, form url.Values) *platforms.Error {
+	form.Set("client_id", p.config.ClientID)
+	secret := p.config.Secret()
+	if secret == "" {
+		return nil
 	}
-	text, err := key.assertion(p.config.ClientID, issuer, p.config.Clock.Now())
+	key, err := parseClientKey(secret)
 	if err != nil {
-		return "", api.BadApp(err)
+		return api.BadApp(err)
 	}
-	return text, nil
+	assertion, err := key.assertion(p.config.ClientID, issuer, p.config.Clock.Now())
+	if err != nil {
+		return api.BadApp(err)
+	}
+	form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+	form.Set("client_assertion", assertion)
+	return nil
 }
 
 func oauthError(resp *transport.Response) string {
