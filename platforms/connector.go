@@ -58,6 +58,23 @@ type ServerApp struct {
 	PKCE bool `json:"pkce,omitempty"`
 }
 
+// HandleConnector is a Platform whose accounts are connected by OAuth on a server that follows from the account's handle.
+type HandleConnector interface {
+	Platform
+
+	// ClientDocument returns the document that identifies the installation to servers, which the site serves at the client's
+	// id. It returns an error if there is no key for it.
+	ClientDocument(site Site) ([]byte, error)
+
+	// Begin requests a consent for the account with a handle, and returns the address of its page. begun is the secret that
+	// Finish needs. Errors are *Error.
+	Begin(ctx context.Context, handle string, consent Consent) (address, begun string, err error)
+
+	// Finish exchanges the code of a consent and returns the account. issuer is the parameter "iss" of the callback. Errors
+	// are *Error.
+	Finish(ctx context.Context, begun string, code Code, issuer string) (Choice, error)
+}
+
 // Revoker is a Platform that can revoke a token of an account.
 type Revoker interface {
 	// Revoke invalidates a token with a ClientID. An error is an *Error. A token that is already invalid is no error.

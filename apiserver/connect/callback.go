@@ -88,7 +88,7 @@ func (s *Service) Callback(ctx context.Context, v Visitor, back Return, cookie f
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer cancel()
-	choices, err := s.exchange(ctx, f, query.Get("code"))
+	choices, err := s.exchange(ctx, f, query)
 	if err != nil {
 		return out, err
 	}
@@ -132,12 +132,20 @@ func denied(name, code string) error {
 		"the administrator has to check the app's redirect URI and permissions there", name, code)
 }
 
-func (s *Service) exchange(ctx context.Context, f *flow, code string) ([]platforms.Choice, error) {
+func (s *Service) exchange(ctx context.Context, f *flow, query url.Values) ([]platforms.Choice, error) {
+	code := platforms.Code{Value: query.Get("code"), RedirectURI: s.redirect(f), Verifier: f.Verifier}
+	if platform, ok := s.Platforms[f.Platform].(platforms.HandleConnector); ok {
+		choice, err := platform.Finish(ctx, f.Begun, code, query.Get("iss"))
+		if err != nil {
+			return nil, s.explain(ctx, f, err)
+		}
+		return []platforms.Choice{choice}, nil
+	}
 	connector, err := s.connector(f)
 	if err != nil {
 		return nil, err
 	}
-	token, err := connector.Exchange(ctx, platforms.Code{Value: code, RedirectURI: s.redirect(f), Verifier: f.Verifier})
+	token, err := connector.Exchange(ctx, code)
 	if err != nil {
 		return nil, s.explain(ctx, f, err)
 	}

@@ -137,6 +137,8 @@ type flow struct {
 	// Server and App are the account's server and Herald's app there, on a platform whose users choose the server.
 	Server string              `json:"server,omitempty"`
 	App    platforms.ServerApp `json:"app,omitzero"`
+	// Begun is the platform's secret of a consent that follows from a handle.
+	Begun string `json:"begun,omitempty"`
 }
 
 // belongs reports whether this visitor started the flow.
@@ -184,6 +186,8 @@ type Wanted struct {
 	Platform v1alpha1.Platform
 	// Server is the account's server as the user typed it, if NeedsServer.
 	Server string
+	// Handle is the account's handle as the user typed it, if NeedsHandle.
+	Handle string
 	// Reconnect is the name of the connection to renew; empty to connect any account. Platform and Server are then the
 	// connection's.
 	Reconnect string
@@ -212,15 +216,48 @@ func (s *Service) Start(ctx context.Context, v Visitor, namespace string, wanted
 	if err := s.register(ctx, &f, wanted.Server); err != nil {
 		return Started{}, err
 	}
-	connector, err := s.connector(&f)
+	address, err := s.consentURL(ctx, &f, wanted.Handle)
 	if err != nil {
 		return Started{}, err
 	}
-	address, err := connector.ConsentURL(platforms.Consent{RedirectURI: s.redirect(&f), State: f.State, Verifier: f.Verifier})
-	if err != nil {
-		return Started{}, s.explain(ctx, &f, err)
-	}
 	return Started{Platform: f.Platform, Address: address, Cookie: s.cookie(f.State, s.Sealer.Seal(purposeFlow, &f, flowLife), int(flowLife/time.Second))}, nil
+}
+
+// consentURL returns the address of a flow's consent page.
+func (s *Service) consentURL(ctx context.Context, f *flow, handle string) (address string, err error) {
+	consent := platforms.Consent{RedirectURI: s.redirect(f), State: f.State, Verifier: f.Verifier}
+	if platform, ok := s.Platforms[f.Platform].(platforms.HandleConnector); ok {
+		calling, cancel := context.WithTimeout(ctx, finishWithin)
+		defer cancel()
+		if address, f.Begun, err = platform.Begin(calling, handle, consent); err != nil {
+			return "", s.explain(ctx, f, err)
+		}
+		return address, nil
+	}
+	connector, err := s.connector(f)
+	if err != nil {
+		return "", err
+	}
+	if address, err = connector.ConsentURL(consent); err != nil {
+		return "", s.explain(ctx, f, err)
+	}
+	return address, nil
+}
+
+// NeedsHandle reports whether accounts of a platform are connected by OAuth on a server that follows from their handle.
+func (s *Service) NeedsHandle(platform v1alpha1.Platform) bool {
+	_, err := s.ClientDocument(platform)
+	return err == nil
+}
+
+// ClientDocument returns the document that identifies the installation to a platform's servers. It returns an error if
+// there is none.
+func (s *Service) ClientDocument(platform v1alpha1.Platform) ([]byte, error) {
+	connector, ok := s.Platforms[platform].(platforms.HandleConnector)
+	if !ok {
+		return nil, notHere(platform)
+	}
+	return connector.ClientDocument(platforms.Site{URL: s.SiteURL, RedirectURI: s.redirect(&flow{Platform: platform})})
 }
 
 // redirect returns the callback address. Each server has its own: a server that sends the user on to another one, and so

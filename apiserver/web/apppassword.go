@@ -50,6 +50,14 @@ func (s *Site) renderPasswordForm(w http.ResponseWriter, v *visit, typed *connec
 	}
 	s.render(w, v, status, view{title: "Connect " + on, place: placeAccounts, content: []g.Node{
 		problem,
+		g.If(s.Connect.NeedsHandle(typed.Platform), h.Section(h.Class("card"),
+			paragraph("Enter the account's handle. You allow access on its server, and return here."),
+			form(v.path("connections/connect"), "", hidden("platform", string(typed.Platform)), hidden("connection", typed.Reconnect),
+				h.P(h.Class("field"), h.Label(h.For("handle"), g.Text("Handle of the account")),
+					h.Input(h.ID("handle"), h.Name("handle"), h.Value(name), h.Required(), h.MaxLength("253"), h.AutoComplete("off"), g.Attr("spellcheck", "false"),
+						g.Attr("autocapitalize", "none"), h.Placeholder("name.bsky.social"))),
+				submit("Continue", "primary"),
+			))),
 		h.Section(h.Class("card"),
 			h.P(g.Text("Herald signs in to "+on+" with an app password, which you can revoke there at any time. "),
 				h.A(outward(page), g.Text("Create an app password on "+on)), g.Text(", then enter it here. Do not enter the account's own password.")),

@@ -33,10 +33,12 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 		return err
 	}
 	platform := v1alpha1.Platform(v.PostForm.Get("platform"))
-	if page, ok := s.Connect.AppPasswords(platform); ok {
+	wanted := connect.Wanted{
+		Platform: platform, Server: v.PostForm.Get("server"), Handle: v.PostForm.Get("handle"), Reconnect: v.PostForm.Get("connection"),
+	}
+	if page, ok := s.Connect.AppPasswords(platform); ok && wanted.Handle == "" {
 		return s.connectByPassword(w, v, platform, page)
 	}
-	wanted := connect.Wanted{Platform: platform, Server: v.PostForm.Get("server"), Reconnect: v.PostForm.Get("connection")}
 	if s.Connect.NeedsServer(platform) && wanted.Reconnect == "" {
 		return s.connectOnServer(w, v, wanted)
 	}
@@ -57,6 +59,17 @@ func (s *Site) toConsent(w http.ResponseWriter, started connect.Started) {
 	w.Header().Set("Refresh", "0; url="+started.Address)
 	s.page(w, http.StatusOK, "On to "+to, paragraph("Choose the account there; you will return here."),
 		h.P(h.A(h.Class("button primary"), h.Href(started.Address), g.Text("Continue to "+to))))
+}
+
+// clientDocument serves the document that identifies the installation to a platform's servers.
+func (s *Site) clientDocument(w http.ResponseWriter, r *http.Request) {
+	document, err := s.Connect.ClientDocument(v1alpha1.Platform(r.PathValue("platform")))
+	if err != nil {
+		rest.WriteNotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(document) // the client has gone
 }
 
 // callback completes a flow after the platform's redirect.

@@ -25,6 +25,7 @@ func (s *Site) routes() {
 	s.SignIn = signin.New(in)
 	s.SignIn.Mount(s.mux)
 	s.mux.HandleFunc("GET /teams/{namespace}", overviewOf)
+	s.mux.HandleFunc("GET /oauth/{platform}/client-metadata.json", s.clientDocument)
 	s.mux.HandleFunc("GET /connect/{platform}/callback", s.callback)
 	s.mux.HandleFunc("GET /connect/{platform}/callback/{server}", s.callback)
 	s.mux.HandleFunc("POST /connect/{platform}/choose", s.choose)

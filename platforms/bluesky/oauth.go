@@ -5,6 +5,7 @@ package bluesky
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -92,9 +93,44 @@ func oauthError(resp *transport.Response) string {
 
 // begun is a consent that was requested.
 type begun struct {
-	DID, PDS, Issuer string
+	DID    string `json:"did"`
+	PDS    string `json:"pds"`
+	Issuer string `json:"iss"`
 	// Key is the session's key, as text.
-	Key string
+	Key string `json:"key"`
+}
+
+// ClientDocument returns the document that identifies Herald to servers.
+func (p *Platform) ClientDocument(site platforms.Site) ([]byte, error) {
+	key, err := parseClientKey(p.config.Secret())
+	if err != nil || p.config.ClientID == "" {
+		return nil, errClientKey
+	}
+	return key.clientMetadata(p.config.ClientID, site.URL, []string{site.RedirectURI})
+}
+
+// Begin requests a consent.
+func (p *Platform) Begin(ctx context.Context, handle string, consent platforms.Consent) (address, text string, err error) {
+	address, of, failure := p.begin(ctx, handle, consent)
+	if failure != nil {
+		return "", "", failure
+	}
+	encoded, err := json.Marshal(of)
+	return address, string(encoded), err
+}
+
+// Finish exchanges a code.
+func (p *Platform) Finish(ctx context.Context, text string, code platforms.Code, issuer string) (platforms.Choice, error) {
+	var of begun
+	if err := json.Unmarshal([]byte(text), &of); err != nil {
+		return platforms.Choice{}, platforms.Errorf(platforms.ClassReconnect, "the consent is not complete").Advise(connectAgain)
+	}
+	token, failure := p.finish(ctx, of, code, issuer)
+	if failure != nil {
+		return platforms.Choice{}, failure
+	}
+	identity, err := p.Identify(ctx, token)
+	return platforms.Choice{Identity: identity, Token: token}, err
 }
 
 // begin requests a consent from the account's authorization server (RFC 9126) and returns the address of its page.
@@ -129,7 +165,7 @@ func (p *Platform) begin(ctx context.Context, handle string, consent platforms.C
 		return "", begun{}, p.refused(resp)
 	}
 	page := as.Authorize + "?" + url.Values{"client_id": {p.config.ClientID}, "request_uri": {made.URI.String()}}.Encode()
-	return page, begun{account.DID, account.PDS, as.Issuer, text}, nil
+	return page, begun{DID: account.DID, PDS: account.PDS, Issuer: as.Issuer, Key: text}, nil
 }
 
 // refused is the error for a response of an authorization server that is not the expected one.
