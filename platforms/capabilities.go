@@ -105,7 +105,7 @@ type Capabilities struct {
 type Hosts struct {
 	// Called are the hosts that Herald calls by default; the configuration may replace them.
 	Called []string
-	// Chosen reports whether users choose the hosts: Connection.spec.server.
+	// Chosen reports whether the servers of accounts are called too, which users choose.
 	Chosen bool
 	// Named are the hosts that the platform's responses may refer to, for example for uploads: names, or "*." and a
 	// suffix. Herald refuses to call any other host from a response unless it is configured.

@@ -77,7 +77,11 @@ type HandleConnector interface {
 
 // Revoker is a Platform that can revoke a token of an account.
 type Revoker interface {
-	// Revoke invalidates a token with a ClientID. An error is an *Error. A token that is already invalid is no error.
+	// Revocable reports whether Herald can revoke a token, and whether the platform has one token for all consents to an
+	// account.
+	Revocable(token Token) (ok, shared bool)
+
+	// Revoke invalidates a token that is Revocable. An error is an *Error. A token that is already invalid is no error.
 	Revoke(ctx context.Context, token Token) error
 }
 

@@ -6,6 +6,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 
@@ -68,7 +69,10 @@ func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, s
 	if c := config.Bluesky; c != nil {
 		shared := access(v1alpha1.PlatformBluesky, c)
 		shared.APIURL = cmp.Or(c.Server, shared.APIURL)
-		registry[v1alpha1.PlatformBluesky] = bluesky.New(bluesky.Config{Config: shared, Pages: fetch.New(fetch.Options{})}, client)
+		if config.Sandbox.URL == "" {
+			secrets.check(string(v1alpha1.PlatformBluesky), c, bluesky.CheckClientKey)
+		}
+		registry[v1alpha1.PlatformBluesky] = bluesky.New(bluesky.Config{Config: shared, DirectoryURL: c.Directory, Pages: fetch.New(fetch.Options{})}, client)
 	}
 	if c := config.Mastodon; c != nil {
 		registry[v1alpha1.PlatformMastodon] = mastodon.New(access(v1alpha1.PlatformMastodon, c), client)
@@ -142,15 +146,34 @@ func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
 	if opened := s.opened[name]; opened != nil {
 		return opened
 	}
-	read, err := config.SecretReader("platforms."+name+".clientSecretFile", c.ClientSecretFile, s.log)
-	if err != nil && s.optional {
-		s.log.Warn("The secret of a platform's app cannot be read; accounts cannot be connected there", "error", err)
-	} else {
-		s.err = errors.Join(s.err, err)
-	}
+	read, err := config.SecretReader(secretFile(name), c.ClientSecretFile, s.log)
+	s.report(err)
 	if s.opened == nil {
 		s.opened = map[string]func() string{}
 	}
 	s.opened[name] = read
 	return read
 }
+
+// check reports an unusable secret of a platform's app. A missing or unreadable one is not checked.
+func (s *secrets) check(name string, c *configv1alpha1.Platform, valid func(secret string) error) {
+	if s == nil {
+		return
+	}
+	if secret := s.open(name, c)(); secret != "" {
+		if err := valid(secret); err != nil {
+			s.report(fmt.Errorf("%s: %w", secretFile(name), err))
+		}
+	}
+}
+
+// report makes an error prevent startup, unless the secrets are optional.
+func (s *secrets) report(err error) {
+	if err != nil && s.optional {
+		s.log.Warn("The secret of a platform's app cannot be used; accounts cannot be connected there", "error", err)
+		return
+	}
+	s.err = errors.Join(s.err, err)
+}
+
+func secretFile(platform string) string { return "platforms." + platform + ".clientSecretFile" }

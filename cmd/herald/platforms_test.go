@@ -24,6 +24,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
+	"github.com/herald-social/herald/test/keytest"
 	"github.com/herald-social/herald/test/must"
 )
 
@@ -50,8 +51,10 @@ func TestEgressTable(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(registry)) {
 		hosts := registry[name].Capabilities().Hosts
 		called := code(hosts.Called)
-		if hosts.Chosen {
-			called = "the servers that Connections name"
+		if hosts.Chosen && len(hosts.Called) == 0 {
+			called = "the accounts' servers"
+		} else if hosts.Chosen {
+			called += ", the accounts' servers"
 		}
 		want = append(want, "| "+name.Title()+" | "+called+" | "+code(hosts.Named)+" |")
 	}
@@ -89,6 +92,9 @@ func TestLoadPlatforms(t *testing.T) {
 	all := []v1alpha1.Platform{"bluesky", "facebook", "instagram", "mastodon", "threads", "tiktok", "x", "youtube"}
 	secret := filepath.Join(t.TempDir(), "secret")
 	must.Succeed(t, os.WriteFile(secret, []byte("s3cr3t\n"), 0o600))
+	withKey := everyPlatform(secret)
+	withKey.Bluesky.ClientSecretFile = filepath.Join(t.TempDir(), "key.pem")
+	must.Succeed(t, os.WriteFile(withKey.Bluesky.ClientSecretFile, []byte(keytest.P256(t)), 0o600))
 	reads := newSecrets
 	for name, tc := range map[string]struct {
 		reason  string
@@ -97,7 +103,9 @@ func TestLoadPlatforms(t *testing.T) {
 		want    []v1alpha1.Platform
 		err     string
 	}{
-		"everything":      {"every platform can be configured", everyPlatform(secret), reads(slog.Default()), all, ""},
+		"everything":      {"every platform can be configured", withKey, reads(slog.Default()), all, ""},
+		"no key":          {"Bluesky's secret has another form", everyPlatform(secret), reads(slog.Default()), nil, "platforms.bluesky.clientSecretFile: it is not a private key"},
+		"no key at web":   {"the apiserver serves the other platforms", everyPlatform(secret), &secrets{log: slog.Default(), optional: true}, all, ""},
 		"no platform":     {"platforms are disabled by default", &configv1alpha1.Platforms{}, reads(slog.Default()), nil, ""},
 		"no secret":       {"the file that is missing is named", everyPlatform("/nowhere/secret"), reads(slog.Default()), nil, "platforms.tiktok.clientSecretFile"},
 		"secret unwanted": {"a process without secrets does not read any", everyPlatform("/nowhere/secret"), nil, all, ""},
@@ -167,7 +175,7 @@ func TestConsentInTheSandbox(t *testing.T) {
 	}
 	for name := range config.Sections() {
 		if name == string(v1alpha1.PlatformBluesky) || name == string(v1alpha1.PlatformMastodon) {
-			continue // their accounts are connected by Secrets that users create
+			continue // consents are requested from the account's server
 		}
 		if got, want := consent(v1alpha1.Platform(name)), outside+"/"+name+"/"; !strings.HasPrefix(got, want) {
 			t.Errorf("users are sent to %s, want %s", got, want)

@@ -35,18 +35,21 @@ type revocation struct {
 	since time.Time
 }
 
-// scheduleRevocation remembers the token of an account that a user has disconnected, if it belongs to an app that Herald
-// registered on the account's server.
+// scheduleRevocation remembers the token of an account that a user has disconnected, if the platform lets Herald revoke it.
 func (r *Reconciler) scheduleRevocation(ctx context.Context, conn *v1alpha1.Connection) {
-	if _, ok := r.Platforms[conn.Spec.Platform].(platforms.Revoker); !ok {
+	platform, ok := r.Platforms[conn.Spec.Platform].(platforms.Revoker)
+	if !ok {
 		return
 	}
 	log := revocationLog(ctx, conn)
 	found, err := r.Store.Working(ctx, conn)
-	if err != nil || found.Token.ClientID == "" {
-		if err != nil && credentials.ReasonOf(err) != credentials.NotFound {
+	if err != nil {
+		if credentials.ReasonOf(err) != credentials.NotFound {
 			log.Error(err, "the token of a disconnected account cannot be read, and so is not revoked")
 		}
+		return
+	}
+	if revocable, _ := platform.Revocable(platforms.Token(found.Token)); !revocable {
 		return
 	}
 	// The first attempt to clean up counts: a later one may not find the token any more.
@@ -88,7 +91,8 @@ func (r *Reconciler) revoke(ctx context.Context, due revocation) {
 	ctx, cancel := context.WithTimeout(ctx, pacing.ConnectionTimeout)
 	defer cancel()
 	log := revocationLog(ctx, due.conn)
-	switch used, err := r.usedElsewhere(ctx, due); {
+	_, shared := platform.Revocable(platforms.Token(due.token))
+	switch used, err := r.usedElsewhere(ctx, due, shared); {
 	case err != nil:
 		log.Error(err, "the token of a disconnected account is not revoked, since other connections may use it")
 		return
@@ -105,13 +109,16 @@ func (r *Reconciler) revoke(ctx context.Context, due revocation) {
 	log.Info("the token of a disconnected account was revoked")
 }
 
-// usedElsewhere reports whether the token is in use, in any namespace: a server has one token for an app and an account, and
-// returns it to each consent (Mastodon, config/initializers/doorkeeper.rb, reuse_access_token). A connection that never had
-// access to the account does not count: anyone can create one, to prevent the revocation.
-func (r *Reconciler) usedElsewhere(ctx context.Context, due revocation) (bool, error) {
-	namespaces := []string(r.Namespaces)
-	if len(namespaces) == 0 {
-		namespaces = []string{""} // all
+// usedElsewhere reports whether the token is in use: in the same namespace, where connections of an account share its
+// tokens, or in any namespace if the platform has one token for all consents (Mastodon, config/initializers/doorkeeper.rb,
+// reuse_access_token). A connection that never had access to the account does not count: anyone can create one, to
+// prevent the revocation.
+func (r *Reconciler) usedElsewhere(ctx context.Context, due revocation, shared bool) (bool, error) {
+	namespaces := []string{due.conn.Namespace}
+	if shared {
+		if namespaces = r.Namespaces; len(namespaces) == 0 {
+			namespaces = []string{""} // all
+		}
 	}
 	for _, namespace := range namespaces {
 		var found v1alpha1.ConnectionList

@@ -22,11 +22,16 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// revocable is a platform that revokes tokens, except those of the app "refused".
+// revocable is a platform that revokes tokens with an app, except those of the app "refused". The app "single" has a token for
+// each consent.
 type revocable struct{ *x.Platform }
 
 // revoked has the app and its secret for each access token that was to be revoked.
 var revoked sync.Map
+
+func (revocable) Revocable(token platforms.Token) (ok, shared bool) {
+	return token.ClientID != "", token.ClientID != "single"
+}
 
 func (revocable) Revoke(_ context.Context, token platforms.Token) error {
 	revoked.Store(token.Access, token.ClientID+" "+token.ClientSecret)
@@ -90,15 +95,18 @@ var _ = Describe("The access to a disconnected account", func() {
 		Entry("and not if a user supplied the token", "", ""),
 	)
 
-	It("remains if a connection in another namespace was given the account meanwhile, whose token is the same", func(ctx SpecContext) {
-		a := issued(ctx, "app")
+	DescribeTable("when a connection in another namespace was given the account meanwhile", func(ctx SpecContext, app, want string) {
+		a := issued(ctx, app)
 		disconnect(ctx, a)
 		other := named(ctx, a)
 		other.Status.ConnectedAt = v1alpha1.NewTimePtr(time.Now())
 		Expect(k8s.Status().Update(ctx, other)).To(Succeed())
 		running.RevokeDue(ctx, time.Now().Add(pause))
-		Expect(revocation(a)).To(BeEmpty())
-	})
+		Expect(revocation(a)).To(Equal(want))
+	},
+		Entry("remains if both have the same token", "app", ""),
+		Entry("is revoked if each consent has its own token", "single", "single hidden"),
+	)
 
 	It("does not remain because of a connection that never had access, which anyone can create", func(ctx SpecContext) {
 		a := issued(ctx, "app")

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// Identify returns the account of an app password. The profile record has its name; an account without one is known by
+// Identify returns the account of a token or an app password. The profile record has its name; an account without one is known by
 // its handle. The picture has no address of its own on the account's server.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	// A session in memory does not show whether the app password was revoked, and this call does.
@@ -45,13 +45,12 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 
 // Refresh renews a token that is bound to a key. An app password is valid until its owner revokes it.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
-	if _, _, ok := parseBound(token.Refresh); ok {
-		renewed, failure := p.renewed(ctx, token)
-		if failure != nil {
-			return platforms.Token{}, failure
-		}
-		return renewed, nil
+	if !isBound(token.Access) {
+		return platforms.Token{}, new(passwordRevoked)
 	}
-	failure := passwordRevoked
-	return platforms.Token{}, &failure
+	renewed, failure := p.renewed(ctx, token)
+	if failure != nil {
+		return platforms.Token{}, failure
+	}
+	return renewed, nil
 }

@@ -7,8 +7,8 @@
 // platforms.Job.Key. The one visible call, com.atproto.repo.putRecord, creates the record only if there is none under
 // that key (swapRecord: null), so repeating it publishes nothing, and one com.atproto.repo.getRecord shows the outcome.
 //
-// An account's access token is its handle or DID and an app password, separated by a colon. Sessions made from it are
-// kept in memory.
+// An account's access token is one from OAuth, with its key (bound), or its handle or DID and an app password, separated by
+// a colon. Sessions made from an app password are kept in memory.
 package bluesky
 
 import (
@@ -53,6 +53,10 @@ const (
 
 	// uploadsLast is how long a server keeps a blob that no record refers to: at least an hour (AT Protocol, "Blobs").
 	uploadsLast = time.Hour
+
+	// refreshLead is how long before its expiry an access token from OAuth is renewed. The token is valid for an hour (observed
+	// on @atproto/pds 0.5.35).
+	refreshLead = 10 * time.Minute
 )
 
 // Config configures access to Bluesky. APIURL is the server of the accounts.
@@ -110,6 +114,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		ListingAuthoritative: all,
 		Idempotent:           true,
 		Hosts:                hosts,
+		RefreshLead:          refreshLead,
 	}
 }
 

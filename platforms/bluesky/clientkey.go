@@ -23,6 +23,9 @@ import (
 // both actions.
 const Scopes = "atproto repo:app.bsky.feed.post?action=create&action=update blob:*/*"
 
+// ClientDocumentPath is the path of Herald's document on the site. Its address is the client's id.
+const ClientDocumentPath = "/oauth/bluesky/client-metadata.json"
+
 // assertionLife is how long a client assertion is valid. It is used at once.
 const assertionLife = time.Minute
 
@@ -32,7 +35,14 @@ type clientKey struct {
 	id      string
 }
 
-var errClientKey = errors.New("the secret of Bluesky's app is not a private key of the curve P-256 in PEM (PKCS #8)")
+var errClientKey = errors.New("it is not a private key of the curve P-256 in PEM (PKCS #8): " +
+	"create one with openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256")
+
+// CheckClientKey returns an error if a text is not a key for Config.ClientSecret. The error does not contain the text.
+func CheckClientKey(text string) error {
+	_, err := parseClientKey(text)
+	return err
+}
 
 // parseClientKey parses a key as `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256` makes it.
 func parseClientKey(text string) (*clientKey, error) {

@@ -8,6 +8,6 @@ import (
 	"github.com/herald-social/herald/platforms/internal/client"
 )
 
-// hosts are the hosts that Herald calls. The entryway forwards to the accounts' own servers; no URL from a response is
-// called.
-var hosts = platforms.Hosts{Called: client.HostsOf(DefaultAPIURL)}
+// hosts are the hosts that Herald calls. The entryway forwards calls with app passwords to the accounts' own servers, which
+// are called themselves with tokens from OAuth, at the addresses in the directory. No other URL from a response is called.
+var hosts = platforms.Hosts{Called: client.HostsOf(DefaultAPIURL, DefaultDirectoryURL), Chosen: true}

@@ -4,6 +4,7 @@
 package bluesky
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,6 +25,11 @@ import (
 const useNonce = "use_dpop_nonce"
 
 const connectAgain = "connect the account once more"
+
+var (
+	_ platforms.HandleConnector = (*Platform)(nil)
+	_ platforms.Revoker         = (*Platform)(nil)
+)
 
 var sessionEnded = platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount,
 	"the account's server has ended Herald's access", "connect the account again")
@@ -63,15 +69,10 @@ func (p *Platform) post(ctx context.Context, as *authServer, action, address str
 	return resp, nil
 }
 
-// identify adds Herald's identity to a form. A client without a key is public: one on a developer's computer, which has no
-// document (AT Protocol, "Localhost Client Development").
+// identify adds Herald's identity to a form.
 func (p *Platform) identify(api *client.Client, issuer string, form url.Values) *platforms.Error {
 	form.Set("client_id", p.config.ClientID)
-	secret := p.config.Secret()
-	if secret == "" {
-		return nil
-	}
-	key, err := parseClientKey(secret)
+	key, err := parseClientKey(p.config.Secret())
 	if err != nil {
 		return api.BadApp(err)
 	}
@@ -94,7 +95,6 @@ func oauthError(resp *transport.Response) string {
 // begun is a consent that was requested.
 type begun struct {
 	DID    string `json:"did"`
-	PDS    string `json:"pds"`
 	Issuer string `json:"iss"`
 	// Key is the session's key, as text.
 	Key string `json:"key"`
@@ -153,7 +153,7 @@ func (p *Platform) begin(ctx context.Context, handle string, consent platforms.C
 	}
 	resp, failure := p.post(ctx, &as, "request_consent", as.PAR, key, url.Values{
 		"response_type": {"code"}, "code_challenge": {oauth2.S256(consent.Verifier)}, "code_challenge_method": {"S256"}, "state": {consent.State},
-		"redirect_uri": {consent.RedirectURI}, "scope": {Scopes}, "login_hint": {account.Handle},
+		"redirect_uri": {consent.RedirectURI}, "scope": {Scopes}, "login_hint": {cmp.Or(account.Handle, account.DID)},
 	})
 	if failure != nil {
 		return "", begun{}, failure
@@ -165,7 +165,7 @@ func (p *Platform) begin(ctx context.Context, handle string, consent platforms.C
 		return "", begun{}, p.refused(resp)
 	}
 	page := as.Authorize + "?" + url.Values{"client_id": {p.config.ClientID}, "request_uri": {made.URI.String()}}.Encode()
-	return page, begun{DID: account.DID, PDS: account.PDS, Issuer: as.Issuer, Key: text}, nil
+	return page, begun{DID: account.DID, Issuer: as.Issuer, Key: text}, nil
 }
 
 // refused is the error for a response of an authorization server that is not the expected one.
@@ -190,7 +190,7 @@ func (p *Platform) finish(ctx context.Context, of begun, code platforms.Code, is
 	if err != nil || issuer != of.Issuer {
 		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "the response came from another server than the account's").Advise(connectAgain)
 	}
-	as, failure := p.issuerOf(ctx, of.DID, of.Issuer)
+	as, pds, failure := p.issuerOf(ctx, of.DID, of.Issuer)
 	if failure != nil {
 		return platforms.Token{}, failure
 	}
@@ -200,21 +200,33 @@ func (p *Platform) finish(ctx context.Context, of begun, code platforms.Code, is
 	if failure != nil {
 		return platforms.Token{}, failure
 	}
-	return p.granted(resp, bound{Key: key, DID: of.DID, PDS: of.PDS, Issuer: of.Issuer})
+	if oauthError(resp) == "invalid_grant" {
+		return platforms.Token{}, oauth2.BadCode(&p.api, fmt.Errorf("HTTP status %d", resp.Status))
+	}
+	return p.tokenIn(resp, bound{Key: key, DID: of.DID, PDS: pds, Issuer: of.Issuer})
 }
 
-// issuerOf returns the account's present authorization server, which must still be the given one.
-func (p *Platform) issuerOf(ctx context.Context, did, issuer string) (authServer, *platforms.Error) {
+// granted reports whether a token permits to create posts and to upload files. A server may write a scope in another form than
+// requested.
+func granted(scopes []string) bool {
+	has := func(prefix string) bool {
+		return slices.ContainsFunc(scopes, func(scope string) bool { return strings.HasPrefix(scope, prefix) })
+	}
+	return slices.Contains(scopes, "atproto") && (has("repo:") && has("blob") || slices.Contains(scopes, "transition:generic"))
+}
+
+// issuerOf returns the account's present server and its authorization server, which must still be the given one.
+func (p *Platform) issuerOf(ctx context.Context, did, issuer string) (as authServer, pds string, failure *platforms.Error) {
 	account, failure := p.document(ctx, did)
 	if failure != nil {
-		return authServer{}, failure
+		return authServer{}, "", failure
 	}
-	as, failure := p.authServerOf(ctx, account.PDS)
+	as, failure = p.authServerOf(ctx, account.PDS)
 	if failure == nil && as.Issuer != issuer {
-		moved := platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount, "the account has moved to another server", "connect the account again")
-		return authServer{}, &moved
+		return authServer{}, "", new(platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount,
+			"the account has moved to another server", "connect the account again"))
 	}
-	return as, failure
+	return as, account.PDS, failure
 }
 
 // renewed exchanges a refresh token, which is valid once.
@@ -223,19 +235,20 @@ func (p *Platform) renewed(ctx context.Context, token platforms.Token) (platform
 	if !ok {
 		return platforms.Token{}, new(sessionEnded)
 	}
-	as, failure := p.issuerOf(ctx, of.DID, of.Issuer)
+	as, pds, failure := p.issuerOf(ctx, of.DID, of.Issuer)
 	if failure != nil {
 		return platforms.Token{}, failure
 	}
+	of.PDS = pds
 	resp, failure := p.post(ctx, &as, "refresh_token", as.Token, of.Key, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}})
 	if failure != nil {
 		return platforms.Token{}, failure
 	}
-	return p.granted(resp, of)
+	return p.tokenIn(resp, of)
 }
 
-// granted returns the token in a response. The server names the account that it is for.
-func (p *Platform) granted(resp *transport.Response, of bound) (platforms.Token, *platforms.Error) {
+// tokenIn returns the token in a response. The server names the account that it is for.
+func (p *Platform) tokenIn(resp *transport.Response, of bound) (platforms.Token, *platforms.Error) {
 	if resp.Status != http.StatusOK {
 		return platforms.Token{}, p.refused(resp)
 	}
@@ -249,7 +262,7 @@ func (p *Platform) granted(resp *transport.Response, of bound) (platforms.Token,
 		return platforms.Token{}, p.api.NoToken()
 	case said.Subject.String() != of.DID:
 		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "access was allowed to another account than the one that was requested").Advise(connectAgain)
-	case !slices.Contains(oauth2.Scopes(token.Scopes), "atproto"):
+	case !granted(oauth2.Scopes(token.Scopes)):
 		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "the account's server did not grant the permissions that Herald needs").Advise(connectAgain)
 	}
 	for _, text := range []*string{&token.Access, &token.Refresh} {
@@ -260,27 +273,28 @@ func (p *Platform) granted(resp *transport.Response, of bound) (platforms.Token,
 	return token, nil
 }
 
-// bound is what a token is bound to, which is stored with it: its key, account, server and issuer.
-type bound struct {
-	Key              dpop.Key
-	DID, PDS, Issuer string
+// Revocable reports that each consent has tokens of its own. An app password can be revoked only by its owner.
+func (p *Platform) Revocable(token platforms.Token) (ok, shared bool) {
+	_, _, ok = parseBound(token.Refresh)
+	return ok, false
 }
 
-// boundPrefix is the start of the text of a bound token. It cannot be that of an app password, which starts with a handle or
-// a DID.
-const boundPrefix = "dpop|"
-
-func (b *bound) text(token string) (string, error) {
-	key, err := b.Key.Text()
-	return boundPrefix + strings.Join([]string{key, b.DID, b.PDS, b.Issuer, token}, "|"), err
-}
-
-func parseBound(text string) (of bound, token string, ok bool) {
-	rest, ok := strings.CutPrefix(text, boundPrefix)
-	parts := strings.SplitN(rest, "|", 5)
-	if !ok || len(parts) != 5 {
-		return bound{}, "", false
+// Revoke ends the session of a token (RFC 7009). The refresh token outlives the access token, and both are revoked with it.
+func (p *Platform) Revoke(ctx context.Context, token platforms.Token) error {
+	of, refresh, ok := parseBound(token.Refresh)
+	if !ok {
+		return new(malformedToken)
 	}
-	key, err := dpop.ParseKey(parts[0])
-	return bound{key, parts[1], parts[2], parts[3]}, parts[4], err == nil
+	as, _, failure := p.issuerOf(ctx, of.DID, of.Issuer)
+	if failure != nil {
+		return failure
+	}
+	resp, failure := p.post(ctx, &as, "revoke", as.Revoke, of.Key, url.Values{"token": {refresh}, "token_type_hint": {"refresh_token"}})
+	if failure != nil {
+		return failure
+	}
+	if resp.Status != http.StatusOK {
+		return p.refused(resp)
+	}
+	return nil
 }

@@ -4,14 +4,9 @@
 package bluesky
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -28,6 +23,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/dpop"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
+	"github.com/herald-social/herald/test/keytest"
 )
 
 const clientID = "https://herald.example/oauth/bluesky/client-metadata.json"
@@ -46,22 +42,9 @@ type issuer struct {
 	subject string
 }
 
-func newClientKey(t *testing.T) string {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
-}
-
 func startIssuer(t *testing.T) (*Platform, *issuer) {
 	t.Helper()
-	secret := newClientKey(t)
+	secret := keytest.P256(t)
 	key, err := parseClientKey(secret)
 	if err != nil {
 		t.Fatal(err)
@@ -180,9 +163,56 @@ func TestOAuth(t *testing.T) {
 	if again, text, ok := parseBound(renewed.Refresh); !ok || text != "refresh-3" || again.DID != accountDID {
 		t.Errorf("the renewed token is %+v", renewed)
 	}
+	if ok, shared := p.Revocable(renewed); !ok || shared {
+		t.Error("the tokens of one consent cannot be revoked")
+	}
+	if err := p.Revoke(t.Context(), renewed); err != nil || s.forms[3].Get("token") != "refresh-3" {
+		t.Errorf("revoked %v: %v", s.forms[3], err)
+	}
 	s.subject = "did:plc:aaaaaaaaaaaaaaaaaaaaaaaa"
 	if _, failure := p.renewed(t.Context(), renewed); failure == nil || failure.Class != platforms.ClassReconnect {
 		t.Errorf("a token of another account was accepted: %v", failure)
+	}
+}
+
+// TestAppPasswordIsNotRevoked checks that Herald does not claim to revoke what only the account's owner can.
+func TestAppPasswordIsNotRevoked(t *testing.T) {
+	t.Parallel()
+	if ok, _ := New(Config{}, nil).Revocable(platforms.Token{Access: "acme.example:abcd-efgh-ijkl-mnop"}); ok {
+		t.Error("an app password counts as revocable")
+	}
+}
+
+// TestDamagedToken checks that no part of a token is sent as a handle and an app password.
+func TestDamagedToken(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s was called", r.URL.Path) }))
+	defer server.Close()
+	p := New(Config{Config: platforms.Config{APIURL: server.URL}}, transport.New(transport.Options{}))
+	token := platforms.Token{Access: "dpop|key|" + accountDID + "|https://pds.example", Refresh: "dpop|key"}
+	if _, err := p.Identify(t.Context(), token); recorder.ClassOf(err) != platforms.ClassReconnect {
+		t.Errorf("it is identified with %v", err)
+	}
+	if _, err := p.Refresh(t.Context(), token); recorder.ClassOf(err) != platforms.ClassReconnect {
+		t.Errorf("it is renewed with %v", err)
+	}
+}
+
+func TestGranted(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, scopes string
+		want           bool
+	}{
+		"as requested": {"the server writes them as Herald does", Scopes, true},
+		"in full":      {"a server without single permissions grants them all", "atproto transition:generic", true},
+		"no posts":     {"every post would fail", "atproto blob:*/*", false},
+		"no files":     {"every post with files would fail", "atproto repo:app.bsky.feed.post", false},
+		"not AT":       {"the token is for another protocol", "transition:generic", false},
+	} {
+		if got := granted(strings.Fields(tc.scopes)); got != tc.want {
+			t.Errorf("%s: %s: got %v", name, tc.reason, got)
+		}
 	}
 }
 

@@ -79,8 +79,7 @@ func (p *Platform) session(ctx context.Context, token platforms.Token, expired s
 	held.session = session{}
 	identifier, password, ok := splitToken(token.Access)
 	if !ok {
-		failure := malformedToken
-		return session{}, &failure
+		return session{}, new(malformedToken)
 	}
 	begun, failure := p.sessionFrom(ctx, client.Call{
 		Action: "sign_in", Path: "/xrpc/com.atproto.server.createSession",
@@ -122,7 +121,11 @@ func (p *Platform) sessionFrom(ctx context.Context, call client.Call) (session, 
 // authorized makes a call with the account's session. A response that the session has expired precedes any effect, so
 // the call is then made again with a new one. A failure means that nothing was sent.
 func (p *Platform) authorized(ctx context.Context, token platforms.Token, send func(c *caller) (*transport.Response, error)) (resp *transport.Response, failure *platforms.Error, err error) {
-	if of, access, ok := parseBound(token.Access); ok {
+	if isBound(token.Access) {
+		of, access, ok := parseBound(token.Access)
+		if !ok {
+			return nil, new(malformedToken), nil
+		}
 		return p.proven(&caller{p: p, token: access, of: &of}, send)
 	}
 	s, failure := p.session(ctx, token, "")

@@ -283,6 +283,12 @@ func (o *onServer) Choices(ctx context.Context, token platforms.Token) ([]platfo
 	return platforms.OneChoice(ctx, o.Platform, token)
 }
 
+// Revocable reports whether a token belongs to an app that Herald registered. A server has one token for an app and an
+// account, and returns it to each consent (config/initializers/doorkeeper.rb, reuse_access_token).
+func (p *Platform) Revocable(token platforms.Token) (ok, shared bool) {
+	return token.ClientID != "", true
+}
+
 // Revoke invalidates a token (methods/oauth, "Revoke a token"). A server accepts that only from the token's own app.
 func (p *Platform) Revoke(ctx context.Context, token platforms.Token) error {
 	api, failure := p.named(token.Server)

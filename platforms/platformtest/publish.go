@@ -50,7 +50,7 @@ var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$
 // called only on these hosts.
 func testHosts(t *testing.T, hosts platforms.Hosts) {
 	t.Helper()
-	if (len(hosts.Called) == 0) != hosts.Chosen {
+	if len(hosts.Called) == 0 && !hosts.Chosen {
 		t.Error("the called hosts are not declared")
 	}
 	for _, host := range hosts.Called {

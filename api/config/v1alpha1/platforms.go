@@ -53,15 +53,20 @@ type Platform struct {
 	TwoSteps bool `json:"twoSteps,omitempty"`
 	// Version is the version of the Graph API: v25.0 by default for Facebook and Instagram, v1.0 for Threads.
 	Version string `json:"version,omitempty"`
-	// ClientID identifies the app; TikTok calls it the client key. It is required to connect accounts, and on TikTok, X
-	// and YouTube to renew tokens.
+	// ClientID identifies the app; TikTok calls it the client key. It is required to connect accounts, and on Bluesky, TikTok, X
+	// and YouTube to renew tokens. Bluesky's is the address of a document that the site serves:
+	// siteURL/oauth/bluesky/client-metadata.json.
 	ClientID string `json:"clientID,omitempty"`
-	// ClientSecretFile is the path of a file with the app's secret; empty for a public client of X. The file is
-	// reloaded when it changes.
+	// ClientSecretFile is the path of a file with the app's secret; empty for a public client of X. Bluesky's is a private key
+	// of the curve P-256 in PEM (PKCS #8); without it, accounts are connected by app passwords only. The file is reloaded when
+	// it changes.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`
 	// Server is the address of the accounts' server on Bluesky: https://bsky.social by default, which forwards requests to
 	// the servers of all accounts that Bluesky hosts. It is also used with the sandbox.
 	Server string `json:"server,omitempty"`
+	// Directory is the address of the directory of Bluesky's accounts, where Herald looks up the server of an account that is
+	// connected by OAuth: https://plc.directory by default. It is also used with the sandbox.
+	Directory string `json:"directory,omitempty"`
 	// ListingLag is how long a published post may be missing from the platform's listing.
 	ListingLag metav1.Duration `json:"listingLag,omitzero"`
 }

@@ -28,7 +28,8 @@ func TestProof(t *testing.T) {
 		want    map[string]any
 	}{
 		"token request": {
-			"there is no token yet, and no nonce", Request{Method: "POST", Address: "https://as.example/oauth/token", At: at},
+			"there is no token yet, and no nonce",
+			Request{Method: "POST", Address: "https://as.example/oauth/token", At: at},
 			map[string]any{"htm": "POST", "htu": "https://as.example/oauth/token", "iat": 1796115661.0},
 		},
 		"call": {

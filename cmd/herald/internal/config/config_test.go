@@ -83,6 +83,13 @@ func TestInvalidConfigurations(t *testing.T) {
 		"alias":                         {"aliases would lose line numbers", managerHead + "platforms: {x: &a {}, threads: *a}\n", "aliases are not supported"},
 		"server of its own":             {"the address of other platforms never varies", managerHead + "platforms: {x: {server: \"https://x.example.com\"}}\n", "platforms.x.server: only accounts of Bluesky"},
 		"server, no address":            {"app passwords are sent there", managerHead + "platforms: {bluesky: {server: pds.example.com}}\n", "platforms.bluesky.server"},
+		"a directory of its own":        {"other platforms have no directory", managerHead + "platforms: {x: {directory: \"https://plc.example.com\"}}\n", "platforms.x.directory: only accounts of Bluesky"},
+		"directory, no address":         {"accounts are looked up there", managerHead + "platforms: {bluesky: {directory: plc.example.com}}\n", "platforms.bluesky.directory"},
+		"no document":                   {"servers could not identify Herald", managerHead + "platforms: {bluesky: {clientID: herald}}\n", "platforms.bluesky.clientID: it is not the address of Herald's document"},
+		"document in the clear":         {"servers read it over HTTPS only", managerHead + "platforms: {bluesky: {clientID: \"http://herald.example.com/oauth/bluesky/client-metadata.json\"}}\n", "platforms.bluesky.clientID: it is not the address"},
+		"document elsewhere":            {"the redirect would not belong to it", apiserverHead + "siteURL: https://herald.example.com\nplatforms: {bluesky: {clientID: \"https://other.example.com/oauth/bluesky/client-metadata.json\"}}\n", "write https://herald.example.com/oauth/bluesky/client-metadata.json"},
+		"document without key":          {"tokens could not be renewed", managerHead + "platforms: {bluesky: {clientID: \"https://herald.example.com/oauth/bluesky/client-metadata.json\"}}\n", "platforms.bluesky.clientSecretFile: it is missing"},
+		"key without document":          {"the key would not be used", managerHead + "platforms: {bluesky: {clientSecretFile: /key}}\n", "platforms.bluesky.clientSecretFile: the app of the secret is missing"},
 		"number as text":                {"an id of digits is text", managerHead + "platforms: {tiktok: {clientID: 123}}\n", "put it into quotes"},
 		"section as text":               {"the section needs fields", managerHead + "platforms: hunter2\n", "platforms: it is text; write a section"},
 		"unlocked lease":                {"another leader while this one works", managerHead + "leaderElection: {leaseDuration: 9s}\n", "leaseDuration: another process"},
@@ -256,7 +263,11 @@ func TestOIDC(t *testing.T) {
 }
 
 func TestWithoutTheWeb(t *testing.T) {
-	got, err := APIServer(write(t, apiserverHead+"siteURL: https://example.com/herald\nweb: {enabled: false}\n"))
+	got, err := APIServer(write(t, apiserverHead+`
+siteURL: https://example.com/herald
+web: {enabled: false}
+platforms: {bluesky: {clientID: "https://example.com/herald/oauth/bluesky/client-metadata.json"}} # the key is the manager's
+`))
 	if err != nil || got.Web.Enabled {
 		t.Errorf("an installation for programs may lie below a path: %v, %v", got, err)
 	}

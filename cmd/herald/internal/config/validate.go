@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/platforms/bluesky"
 )
 
 // longestCall is the longest timeout of a call to a platform; a test compares it with the platforms.
@@ -46,6 +47,7 @@ func (j *validator) report(path, problem, remedy string) {
 
 func (j *validator) manager(c *configv1alpha1.ManagerConfiguration) {
 	j.common(&c.Common)
+	j.blueskyClient(&c.Platforms, c.SiteURL, true)
 	// The longest derived name ends in -webhook-certificate, and a Service's name has at most 63 characters.
 	if len(validation.IsDNS1035Label(c.ReleaseName)) > 0 || len(c.ReleaseName) > longestRelease {
 		j.report("releaseName", "the names of objects cannot start with it",
@@ -167,6 +169,7 @@ func (j *validator) retention(r *configv1alpha1.Retention) {
 
 func (j *validator) apiserver(c *configv1alpha1.APIServerConfiguration) {
 	j.common(&c.Common)
+	j.blueskyClient(&c.Platforms, c.SiteURL, c.Web.Enabled)
 	if (configv1alpha1.Endpoint{BindAddress: c.BindAddress}).Off() {
 		j.report("bindAddress", "the API would be served nowhere", "write HOST:PORT or :PORT")
 	}
@@ -296,9 +299,8 @@ func (j *validator) platform(path string, p *configv1alpha1.Platform) {
 	if p.TwoSteps && path != "platforms.facebook" {
 		j.report(path+".twoSteps", "only posts to Facebook Pages are published in one step or in two", "remove it")
 	}
-	if p.Server != "" {
-		j.server(path, p.Server)
-	}
+	j.server(path, "server", p.Server, "https://pds.example.com")
+	j.server(path, "directory", p.Directory, "https://plc.example.com")
 	if p.ClientSecretFile != "" && p.ClientID == "" {
 		j.report(path+".clientSecretFile", "the app of the secret is missing", "write clientID too")
 	}
@@ -307,12 +309,32 @@ func (j *validator) platform(path string, p *configv1alpha1.Platform) {
 	}
 }
 
-func (j *validator) server(path, address string) {
-	if path != "platforms.bluesky" {
-		j.report(path+".server", "only accounts of Bluesky are on servers of others too", "remove it")
+func (j *validator) server(path, field, address, example string) {
+	switch field = path + "." + field; {
+	case address == "":
+	case path != "platforms.bluesky":
+		j.report(field, "only accounts of Bluesky are on servers of others too", "remove it")
+	default:
+		j.webAddress(field, address, example)
+	}
+}
+
+// blueskyClient validates the address of the document that identifies the installation to servers, which read it over HTTPS, and
+// that a process that uses it has its key. site is the site's address, or "".
+func (j *validator) blueskyClient(c *configv1alpha1.Platforms, site string, needsKey bool) {
+	const section = "platforms.bluesky"
+	if c.Bluesky == nil || c.Bluesky.ClientID == "" || c.Sandbox.URL != "" {
 		return
 	}
-	j.webAddress(path+".server", address, "https://pds.example.com")
+	base, found := strings.CutSuffix(c.Bluesky.ClientID, bluesky.ClientDocumentPath)
+	switch site = strings.TrimSuffix(site, "/"); {
+	case !found || !strings.HasPrefix(base, "https://"):
+		j.report(section+".clientID", "it is not the address of Herald's document, which servers read over HTTPS", "write siteURL"+bluesky.ClientDocumentPath)
+	case site != "" && base != site:
+		j.report(section+".clientID", "the document is not at that site", "write "+site+bluesky.ClientDocumentPath)
+	case needsKey && c.Bluesky.ClientSecretFile == "":
+		j.report(section+".clientSecretFile", "it is missing", "name a file with the key of the document, or remove clientID")
+	}
 }
 
 func (j *validator) required(path, value, remedy string) {

@@ -1,0 +1,38 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bluesky
+
+import (
+	"strings"
+
+	"github.com/herald-social/herald/platforms/internal/dpop"
+)
+
+// bound is what a token is bound to, which is stored with it: its key, account, server and issuer.
+type bound struct {
+	Key              dpop.Key
+	DID, PDS, Issuer string
+}
+
+// boundPrefix is the start of the text of a bound token. It cannot be that of an app password, which starts with a handle or
+// a DID.
+const boundPrefix = "dpop|"
+
+func (b *bound) text(token string) (string, error) {
+	key, err := b.Key.Text()
+	return boundPrefix + strings.Join([]string{key, b.DID, b.PDS, b.Issuer, token}, "|"), err
+}
+
+// isBound reports whether a text is a bound token, which must not be used as an app password: it has a private key.
+func isBound(text string) bool { return strings.HasPrefix(text, boundPrefix) }
+
+func parseBound(text string) (of bound, token string, ok bool) {
+	rest, ok := strings.CutPrefix(text, boundPrefix)
+	parts := strings.SplitN(rest, "|", 5)
+	if !ok || len(parts) != 5 {
+		return bound{}, "", false
+	}
+	key, err := dpop.ParseKey(parts[0])
+	return bound{key, parts[1], parts[2], parts[3]}, parts[4], err == nil
+}
