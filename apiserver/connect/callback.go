@@ -134,12 +134,8 @@ func denied(name, code string) error {
 
 func (s *Service) exchange(ctx context.Context, f *flow, query url.Values) ([]platforms.Choice, error) {
 	code := platforms.Code{Value: query.Get("code"), RedirectURI: s.redirect(f), Verifier: f.Verifier}
-	if platform, ok := s.Platforms[f.Platform].(platforms.HandleConnector); ok {
-		choice, err := platform.Finish(ctx, f.Begun, code, query.Get("iss"))
-		if err != nil {
-			return nil, s.explain(ctx, f, err)
-		}
-		return []platforms.Choice{choice}, nil
+	if f.Begun != "" {
+		return s.finish(ctx, f, code, query.Get("iss"))
 	}
 	connector, err := s.connector(f)
 	if err != nil {

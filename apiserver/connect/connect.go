@@ -79,8 +79,8 @@ type SecretCreator interface {
 type Config struct {
 	// SiteURL is Herald's public URL, without a trailing slash.
 	SiteURL string
-	// Platforms are the platforms of this process. Only those that implement Connector and have an app, ServerConnector or
-	// PasswordConnector can connect accounts.
+	// Platforms are the platforms of this process. Only those that implement Connector or HandleConnector and have an app,
+	// ServerConnector or PasswordConnector can connect accounts.
 	Platforms platforms.Registry
 	// Apps are the installation's OAuth apps.
 	Apps credentials.Apps
@@ -137,7 +137,7 @@ type flow struct {
 	// Server and App are the account's server and Herald's app there, on a platform whose users choose the server.
 	Server string              `json:"server,omitempty"`
 	App    platforms.ServerApp `json:"app,omitzero"`
-	// Begun is the platform's secret of a consent that follows from a handle.
+	// Begun is the platform's secret for a consent that was requested for a handle.
 	Begun string `json:"begun,omitempty"`
 }
 
@@ -173,7 +173,7 @@ func (s *Service) Available() []v1alpha1.Platform {
 				names = append(names, name)
 			}
 		}
-		if _, ok := platform.(platforms.PasswordConnector); ok || s.NeedsServer(name) {
+		if _, ok := platform.(platforms.PasswordConnector); ok || s.NeedsServer(name) || s.NeedsHandle(name) {
 			names = append(names, name)
 		}
 	}
@@ -224,40 +224,20 @@ func (s *Service) Start(ctx context.Context, v Visitor, namespace string, wanted
 }
 
 // consentURL returns the address of a flow's consent page.
-func (s *Service) consentURL(ctx context.Context, f *flow, handle string) (address string, err error) {
+func (s *Service) consentURL(ctx context.Context, f *flow, handle string) (string, error) {
 	consent := platforms.Consent{RedirectURI: s.redirect(f), State: f.State, Verifier: f.Verifier}
-	if platform, ok := s.Platforms[f.Platform].(platforms.HandleConnector); ok {
-		calling, cancel := context.WithTimeout(ctx, finishWithin)
-		defer cancel()
-		if address, f.Begun, err = platform.Begin(calling, handle, consent); err != nil {
-			return "", s.explain(ctx, f, err)
-		}
-		return address, nil
+	if s.NeedsHandle(f.Platform) {
+		return s.begin(ctx, f, handle, consent)
 	}
 	connector, err := s.connector(f)
 	if err != nil {
 		return "", err
 	}
-	if address, err = connector.ConsentURL(consent); err != nil {
+	address, err := connector.ConsentURL(consent)
+	if err != nil {
 		return "", s.explain(ctx, f, err)
 	}
 	return address, nil
-}
-
-// NeedsHandle reports whether accounts of a platform are connected by OAuth on a server that follows from their handle.
-func (s *Service) NeedsHandle(platform v1alpha1.Platform) bool {
-	_, err := s.ClientDocument(platform)
-	return err == nil
-}
-
-// ClientDocument returns the document that identifies the installation to a platform's servers. It returns an error if
-// there is none.
-func (s *Service) ClientDocument(platform v1alpha1.Platform) ([]byte, error) {
-	connector, ok := s.Platforms[platform].(platforms.HandleConnector)
-	if !ok {
-		return nil, notHere(platform)
-	}
-	return connector.ClientDocument(platforms.Site{URL: s.SiteURL, RedirectURI: s.redirect(&flow{Platform: platform})})
 }
 
 // redirect returns the callback address. Each server has its own: a server that sends the user on to another one, and so

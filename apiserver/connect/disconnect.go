@@ -21,8 +21,8 @@ type Disconnected struct {
 }
 
 // Disconnect removes a connection, and with it the credentials that Herald created. A Secret that a user created is not
-// removed. This process cannot read the token, and so cannot revoke it. The manager tries to revoke a token that was
-// issued to Herald's app on a server.
+// removed. This process cannot read the token, and so cannot revoke it. The manager tries to, where the platform permits
+// it.
 func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name string) (Disconnected, error) {
 	if err := v.May(ctx, namespace, Delete); err != nil {
 		return Disconnected{}, err
@@ -36,15 +36,29 @@ func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name str
 	}
 	s.Log.InfoContext(ctx, "An account was disconnected", "person", v.Person, "namespace", namespace, "connection", name,
 		"platform", found.Spec.Platform, "account", found.Spec.AccountID)
-	platform := found.Spec.Platform.Title()
-	access := "To revoke Herald's access as well, remove it from the apps in the account's settings on " + platform + "."
-	if _, made := found.Annotations[v1alpha1.MadeSecretPrefix+found.Spec.CredentialsSecretRef.Name]; made && s.NeedsServer(found.Spec.Platform) {
-		access = fmt.Sprintf("In a few minutes, Herald asks %s once to revoke its access, unless the account is connected again or another team uses it. "+
-			"To be certain, check the authorized apps in the account's settings there, and remove Herald if it is listed.", hostOf(found.Spec.Server))
-	}
 	return Disconnected{Connection: found, Message: "The account is disconnected. Its posts wait and fail an hour after their time, " +
 		"unless the same account is connected again. Posts that are being sent are completed; if a response is lost, Herald asks you whether the post " +
-		"is online. Published posts stay online. " + access}, nil
+		"is online. Published posts stay online. " + s.accessAfter(found)}, nil
+}
+
+// accessAfter explains what becomes of Herald's access to a disconnected account. Only a token from OAuth expires on a platform
+// that has app passwords too.
+func (s *Service) accessAfter(c *v1alpha1.Connection) string {
+	platform := c.Spec.Platform.Title()
+	_, made := c.Annotations[v1alpha1.MadeSecretPrefix+c.Spec.CredentialsSecretRef.Name]
+	_, passwords := s.AppPasswords(c.Spec.Platform)
+	switch {
+	case made && s.NeedsServer(c.Spec.Platform):
+		return fmt.Sprintf("In a few minutes, Herald asks %s once to revoke its access, unless the account is connected again or another team uses it. "+
+			"To be certain, check the authorized apps in the account's settings there, and remove Herald if it is listed.", hostOf(c.Spec.Server))
+	case passwords && c.Status.TokenExpiresAt != nil && s.NeedsHandle(c.Spec.Platform):
+		return "In a few minutes, Herald asks the account's server once to revoke its access, unless the team connects the account again. " +
+			"To be certain, check the connected apps in the account's settings there, and remove Herald if it is listed."
+	case passwords:
+		return "The app password remains valid: delete it in the account's settings on " + platform + "."
+	default:
+		return "To revoke Herald's access as well, remove it from the apps in the account's settings on " + platform + "."
+	}
 }
 
 // remove removes a connection on behalf of a user. After a conflict, for example with one of the manager's status

@@ -36,7 +36,10 @@ func (s *Site) connect(w http.ResponseWriter, v *visit) error {
 	wanted := connect.Wanted{
 		Platform: platform, Server: v.PostForm.Get("server"), Handle: v.PostForm.Get("handle"), Reconnect: v.PostForm.Get("connection"),
 	}
-	if page, ok := s.Connect.AppPasswords(platform); ok && wanted.Handle == "" {
+	if page, ok := s.Connect.AppPasswords(platform); ok {
+		if wanted.Handle != "" && s.Connect.NeedsHandle(platform) {
+			return s.connectByHandle(w, v, wanted, page)
+		}
 		return s.connectByPassword(w, v, platform, page)
 	}
 	if s.Connect.NeedsServer(platform) && wanted.Reconnect == "" {
@@ -59,17 +62,6 @@ func (s *Site) toConsent(w http.ResponseWriter, started connect.Started) {
 	w.Header().Set("Refresh", "0; url="+started.Address)
 	s.page(w, http.StatusOK, "On to "+to, paragraph("Choose the account there; you will return here."),
 		h.P(h.A(h.Class("button primary"), h.Href(started.Address), g.Text("Continue to "+to))))
-}
-
-// clientDocument serves the document that identifies the installation to a platform's servers.
-func (s *Site) clientDocument(w http.ResponseWriter, r *http.Request) {
-	document, err := s.Connect.ClientDocument(v1alpha1.Platform(r.PathValue("platform")))
-	if err != nil {
-		rest.WriteNotFound(w, r)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(document) // the client has gone
 }
 
 // callback completes a flow after the platform's redirect.
