@@ -36,6 +36,10 @@ func TestInvalidValues(t *testing.T) {
 			[]string{"platforms.youtube.clientSecret.name is required"},
 		},
 		{
+			"Bluesky's servers would not read the document", "minimal", "siteURL: http://herald.example.com\nplatforms: {bluesky: {enabled: true, clientSecret: {name: a}}}",
+			[]string{"platforms.bluesky.clientSecret.name: servers read Herald's document over HTTPS only, and siteURL is http://herald.example.com"},
+		},
+		{
 			"the kubelet would kill pods during a call", "minimal", "manager: {terminationGracePeriodSeconds: 130}",
 			[]string{"manager.terminationGracePeriodSeconds is 130", "shutdownTimeout, which is 130s"},
 		},

@@ -19,6 +19,8 @@ root and process. */}}
 {{- $section := deepCopy $platform.config -}}
 {{- if $platform.clientID -}}
 {{- $_ := set $section "clientID" $platform.clientID -}}
+{{- else if and (eq $name "bluesky") (dig "clientSecret" "name" "" $platform) -}}
+{{- $_ := set $section "clientID" (printf "%s/oauth/bluesky/client-metadata.json" (include "herald.siteURL" $.root)) -}}
 {{- end -}}
 {{- if and $secrets (dig "clientSecret" "name" "" $platform) -}}
 {{- $_ := set $section "clientSecretFile" (printf "/etc/herald/platforms/%s/client-secret" $name) -}}

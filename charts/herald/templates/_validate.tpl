@@ -105,6 +105,9 @@
 {{- if and (hasKey $platform "clientID") (not $platform.clientID) -}}
 {{- $mistakes = append $mistakes (printf "platforms.%s.clientID is required: tokens cannot be renewed without it" $name) -}}
 {{- end -}}
+{{- if and (eq $name "bluesky") (dig "clientSecret" "name" "" $platform) (not (hasPrefix "https://" (include "herald.siteURL" $))) -}}
+{{- $mistakes = append $mistakes (printf "platforms.bluesky.clientSecret.name: servers read Herald's document over HTTPS only, and siteURL is %s; write an address with https://" (include "herald.siteURL" $)) -}}
+{{- end -}}
 {{- if and (has $name (list "tiktok" "youtube")) (not $platform.clientSecret.name) -}}
 {{- $mistakes = append $mistakes (printf "platforms.%s.clientSecret.name is required: tokens cannot be renewed without the app's secret" $name) -}}
 {{- end -}}
