@@ -147,7 +147,7 @@ var _ = Describe("Connecting an account by its handle", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(gone.Message).To(ContainSubstring(want))
 	},
-		Entry("the manager revokes a token", false, time.Hour, "Herald now revokes its access"),
+		Entry("the manager revokes a token", false, time.Hour, "In a few minutes, Herald asks the account's server once to revoke its access"),
 		Entry("only its owner can revoke an app password", false, time.Duration(0), "The app password remains valid"),
 		Entry("also without a key", true, time.Duration(0), "The app password remains valid"),
 	)

@@ -63,8 +63,9 @@ type herald struct {
 	restart func()
 }
 
-// startHerald starts a manager and an apiserver that publish to a server, each without any other platform.
-func startHerald(t *testing.T, server string) *herald {
+// startHerald starts a manager and an apiserver that publish to Bluesky, each without any other platform. at is the site, or
+// nil for one on the address of the apiserver.
+func startHerald(t *testing.T, platform *configv1alpha1.Platform, at *website) *herald {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("no Kubernetes API: run make test-bluesky")
@@ -77,13 +78,18 @@ func startHerald(t *testing.T, server string) *herald {
 	installation := managertest.Installation{Env: env, Program: managertest.Build(t), Store: storetest.Start(t)}
 	manager, apiserver := installation.Config(t), installation.APIServerConfig(t)
 	for _, platforms := range []*configv1alpha1.Platforms{&manager.Platforms, &apiserver.Platforms} {
-		*platforms = configv1alpha1.Platforms{Bluesky: &configv1alpha1.Platform{Server: server}}
+		*platforms = configv1alpha1.Platforms{Bluesky: platform}
 	}
 	apiserver.SiteURL = "http://" + apiserver.BindAddress
+	var through http.RoundTripper
+	if at != nil {
+		at.forward(t, apiserver.SiteURL)
+		apiserver.SiteURL, through = at.URL, at.transport()
+	}
 	installation.APIServer(t, apiserver)
 	jar, err := cookiejar.New(nil)
 	must.Succeed(t, err)
-	h := &herald{env: env, site: apiserver.SiteURL, person: &http.Client{Jar: jar}, client: &http.Client{}, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	h := &herald{env: env, site: apiserver.SiteURL, person: &http.Client{Jar: jar, Transport: through}, client: &http.Client{Transport: through}, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	h.restart = func() { h.manager = installation.Manager(t, manager) }
 	h.restart()
 	config, err := env.Kubeconfig("admin", team, "system:masters")
@@ -283,7 +289,7 @@ func TestHerald(t *testing.T) {
 		}
 		return passes
 	})
-	h := startHerald(t, address)
+	h := startHerald(t, &configv1alpha1.Platform{Server: address}, nil)
 	h.setUp(t, acme)
 
 	data, err := mediatest.Picture(color.Gray{Y: 10})

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
@@ -48,7 +49,7 @@ func TestKilledManagers(t *testing.T) {
 	address, cuts := cut(t, s, func(string) fate {
 		return []fate{passes, passes, passes, passes, passes, passes, cutBefore, cutAfter}[draw(8)]
 	})
-	h := startHerald(t, address)
+	h := startHerald(t, &configv1alpha1.Platform{Server: address}, nil)
 	h.setUp(t, &s.Accounts[0])
 	for made := range posts {
 		must.Succeed(t, h.env.Client.Create(t.Context(), &v1alpha1.Post{

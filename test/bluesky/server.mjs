@@ -3,13 +3,15 @@
 
 // Starts the Bluesky server (PDS) with a directory of identities (PLC), both on loopback, and creates accounts:
 //
-//   node server.mjs [--port=PORT] [--limits] FOLDER HANDLE...
+//   node server.mjs [--port=PORT] [--limits] [--site=HOST] FOLDER HANDLE...
 //
-// It prints one line of JSON, {url, accounts: [{did, handle, appPassword}]}, which is also in FOLDER/state.json, and runs until its
-// standard input ends; with a port, until it is terminated. A run in the folder of an earlier one has the same accounts and posts.
-// Only with --limits does the server limit calls and posts, as bsky.social does.
+// It prints one line of JSON, {url, directory, accounts: [{did, handle, password, appPassword}]}, whose accounts are also in
+// FOLDER/state.json, and runs until its standard input ends; with a port, until it is terminated. A run in the folder of an earlier
+// one has the same accounts and posts. Only with --limits does the server limit calls and posts, as bsky.social does. It finds the
+// host --site on this machine.
 
 import { randomBytes, randomInt } from 'node:crypto'
+import dns from 'node:dns'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -18,10 +20,15 @@ import { AtpAgent } from '@atproto/api'
 import { PDS, envToCfg, envToSecrets } from '@atproto/pds'
 import { Database, PlcServer } from '@did-plc/server'
 
-const { values: options, positionals } = parseArgs({ options: { port: { type: 'string' }, limits: { type: 'boolean' } }, allowPositionals: true })
+const { values: options, positionals } = parseArgs({ options: { port: { type: 'string' }, limits: { type: 'boolean' }, site: { type: 'string' } }, allowPositionals: true })
 const [folder, ...handles] = positionals
 const blobs = join(folder, 'blobs')
 mkdirSync(blobs, { recursive: true })
+
+if (options.site) {
+  const { lookup } = dns
+  dns.lookup = (host, ...rest) => lookup(host === options.site ? '127.0.0.1' : host, ...rest)
+}
 
 // A server must know its own address before it listens. The port is below the ephemeral ranges of operating systems
 // (Linux: 32768 and up, macOS: 49152 and up): a client of another process would be given one of those meanwhile.
@@ -80,14 +87,15 @@ await pds.start()
 const url = `http://localhost:${port}`
 for (const handle of handles.filter((handle) => !state.accounts.some((known) => known.handle === handle))) {
   const agent = new AtpAgent({ service: url })
-  await agent.createAccount({ handle, email: `${handle.split('.')[0]}@example.com`, password: secret(16) })
+  const password = secret(16)
+  await agent.createAccount({ handle, email: `${handle.split('.')[0]}@example.com`, password })
   const { data } = await agent.com.atproto.server.createAppPassword({ name: 'herald' })
   const did = agent.assertDid
-  state.accounts.push({ did, handle, appPassword: data.password })
+  state.accounts.push({ did, handle, password, appPassword: data.password })
   state.operations[did] = await (await fetch(`${directory}/${did}/log`)).json()
   writeFileSync(file, JSON.stringify(state), { mode: 0o600 })
 }
-process.stdout.write(JSON.stringify({ url, accounts: state.accounts }) + '\n')
+process.stdout.write(JSON.stringify({ url, directory, accounts: state.accounts }) + '\n')
 
 async function stop() {
   await pds.destroy()

@@ -24,16 +24,18 @@ import (
 type account struct {
 	DID         string `json:"did"`
 	Handle      string `json:"handle"`
+	Password    string `json:"password"`
 	AppPassword string `json:"appPassword"`
 }
 
 // token returns the account's access token, as in a Connection's Secret.
 func (a *account) token() string { return a.Handle + ":" + a.AppPassword }
 
-// server is a running server, with its accounts.
+// server is a running server, with its directory and its accounts.
 type server struct {
-	URL      string    `json:"url"`
-	Accounts []account `json:"accounts"`
+	URL       string    `json:"url"`
+	Directory string    `json:"directory"`
+	Accounts  []account `json:"accounts"`
 }
 
 // node returns the path of the Node.js that make test-bluesky installs.
@@ -52,14 +54,17 @@ func node(t *testing.T) string {
 }
 
 // start starts a server with accounts. It ends with the test. The handles may have options of server.mjs among them.
-func start(t *testing.T, handles ...string) *server {
+func start(t *testing.T, handles ...string) *server { return startWith(t, nil, handles...) }
+
+// startWith is start with variables of the environment.
+func startWith(t *testing.T, environment []string, handles ...string) *server {
 	t.Helper()
 	command := exec.Command(node(t), append([]string{"server.mjs", t.TempDir()}, handles...)...)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	must.Succeed(t, err)
 	command.Stderr = log
 	// The server logs to its standard output as well, so the line is recognized by its beginning.
-	command.Env = append(os.Environ(), "LOG_ENABLED=false")
+	command.Env = append(append(os.Environ(), "LOG_ENABLED=false"), environment...)
 	input, err := command.StdinPipe()
 	must.Succeed(t, err)
 	output, err := command.StdoutPipe()
