@@ -223,7 +223,7 @@ func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connect
 			}},
 		},
 		Type: corev1.SecretTypeOpaque,
-		Data: secretData(token),
+		Data: s.secretData(token),
 	})
 	if apierrors.IsForbidden(err) {
 		s.Log.ErrorContext(ctx, "The apiserver may not create Secrets in a team's namespace", "namespace", connection.Namespace, "error", err)
@@ -236,8 +236,8 @@ func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connect
 	return nil
 }
 
-func secretData(token platforms.Token) map[string][]byte {
-	data := map[string][]byte{v1alpha1.CredentialsAccessToken: []byte(token.Access)}
+func (s *Service) secretData(token platforms.Token) map[string][]byte {
+	data := map[string][]byte{v1alpha1.CredentialsAccessToken: []byte(token.Access), v1alpha1.CredentialsConsentedAt: []byte(s.stamp())}
 	for key, text := range map[string]string{
 		v1alpha1.CredentialsRefreshToken: token.Refresh, v1alpha1.CredentialsScopes: token.Scopes,
 		v1alpha1.CredentialsClientID: token.ClientID, v1alpha1.CredentialsClientSecret: token.ClientSecret,

@@ -66,6 +66,9 @@ func hashOf(secret *corev1.Secret) string {
 	for _, key := range tokenKeys {
 		values = append(values, strings.TrimSpace(string(secret.Data[key])))
 	}
+	if at := strings.TrimSpace(string(secret.Data[v1alpha1.CredentialsConsentedAt])); at != "" {
+		values = append(values, at)
+	}
 	return hashTexts(values...)
 }
 
@@ -77,7 +80,7 @@ func hashTexts(values ...string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// tokenKeys are the keys that identify an input. clientKeys are copied too, and are not part of its hash: they appear only
+// tokenKeys are the keys that identify an input, with the time of a consent if there is one. clientKeys are copied too, and are not part of its hash: they appear only
 // together with a token of their own.
 var (
 	tokenKeys = []string{
