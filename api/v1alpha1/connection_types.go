@@ -25,10 +25,10 @@ const (
 	// absent if Herald did not obtain the token from such an app. Herald revokes the token with them.
 	CredentialsClientID     = "clientID"
 	CredentialsClientSecret = "clientSecret"
-	// CredentialsConsentedAt is when a user granted the tokens in the web application, in RFC 3339; absent if the Secret was
+	// CredentialsGrantedAt is when a user granted the tokens in the web application, in RFC 3339; absent if the Secret was
 	// created by hand. A platform may return a token again that was replaced since. The time distinguishes such a token from
 	// an older Secret that a tool applies again.
-	CredentialsConsentedAt = "consentedAt"
+	CredentialsGrantedAt = "grantedAt"
 )
 
 // ConnectionSpec identifies the connected account.

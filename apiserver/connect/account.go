@@ -237,7 +237,7 @@ func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connect
 }
 
 func (s *Service) secretData(token platforms.Token) map[string][]byte {
-	data := map[string][]byte{v1alpha1.CredentialsAccessToken: []byte(token.Access), v1alpha1.CredentialsConsentedAt: []byte(s.stamp())}
+	data := map[string][]byte{v1alpha1.CredentialsAccessToken: []byte(token.Access), v1alpha1.CredentialsGrantedAt: []byte(s.stamp())}
 	for key, text := range map[string]string{
 		v1alpha1.CredentialsRefreshToken: token.Refresh, v1alpha1.CredentialsScopes: token.Scopes,
 		v1alpha1.CredentialsClientID: token.ClientID, v1alpha1.CredentialsClientSecret: token.ClientSecret,

@@ -81,10 +81,10 @@ var _ = Describe("Connecting an account", func() {
 		))
 		Expect(metav1.IsControlledBy(secret, made)).To(BeTrue(), "the Secret is deleted with its connection")
 		Expect(secret.Labels).To(HaveKeyWithValue(v1alpha1.OriginLabel, v1alpha1.OriginWeb))
-		for _, key := range append(keys, v1alpha1.CredentialsAccessToken, v1alpha1.CredentialsScopes) {
+		for _, key := range append(keys, v1alpha1.CredentialsAccessToken, v1alpha1.CredentialsScopes, v1alpha1.CredentialsGrantedAt) {
 			Expect(secret.Data).To(HaveKeyWithValue(key, Not(BeEmpty())))
 		}
-		Expect(secret.Data).To(HaveLen(len(keys)+2), "no other data")
+		Expect(secret.Data).To(HaveLen(len(keys)+3), "no other data")
 		Expect(apps().Identify(platform, secret.Annotations[credentials.AppMarkAnnotation],
 			string(secret.Data[v1alpha1.CredentialsAccessToken]), string(secret.Data[v1alpha1.CredentialsRefreshToken]))).To(Equal("herald"), "the manager knows the token's owner")
 		identity, err := registry[platform].Identify(ctx, platforms.Token{

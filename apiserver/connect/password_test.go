@@ -86,7 +86,7 @@ var _ = Describe("Connecting an account by an app password", func() {
 		Expect(made.Spec.AccountID).To(Equal(did))
 		Expect(made.Annotations).To(HaveKeyWithValue(v1alpha1.AuthorAnnotation, "oidc:ann"))
 		Expect(string(secret.Data[v1alpha1.CredentialsAccessToken])).To(Equal(did + ":" + appPassword))
-		Expect(secret.Data).To(HaveLen(1))
+		Expect(secret.Data).To(And(HaveLen(2), HaveKey(v1alpha1.CredentialsGrantedAt)))
 		Expect(secret.Annotations).NotTo(HaveKey(credentials.AppMarkAnnotation), "the platform has no app")
 		Expect(d.log.String()).NotTo(ContainSubstring(appPassword))
 	})

@@ -98,7 +98,7 @@ var _ = Describe("Connecting an account on a server that the user chooses", func
 		Expect(made.Spec.AccountID).To(Equal(first + "@mastodon.example"))
 		Expect(string(secret.Data[v1alpha1.CredentialsClientID])).To(Equal(app.ClientID), "the manager revokes the token with it")
 		Expect(string(secret.Data[v1alpha1.CredentialsClientSecret])).To(Equal(app.ClientSecret))
-		Expect(secret.Data).To(HaveLen(4), "and the token and its scopes")
+		Expect(secret.Data).To(HaveLen(5), "and the token, its scopes, and the time")
 		Expect(secret.Annotations).NotTo(HaveKey(credentials.AppMarkAnnotation), "no limit applies to the app")
 		Expect(d.log.String()).NotTo(Or(ContainSubstring(app.ClientSecret), ContainSubstring(string(secret.Data[v1alpha1.CredentialsAccessToken]))))
 

@@ -66,7 +66,7 @@ func hashOf(secret *corev1.Secret) string {
 	for _, key := range tokenKeys {
 		values = append(values, strings.TrimSpace(string(secret.Data[key])))
 	}
-	if at := strings.TrimSpace(string(secret.Data[v1alpha1.CredentialsConsentedAt])); at != "" {
+	if at := strings.TrimSpace(string(secret.Data[v1alpha1.CredentialsGrantedAt])); at != "" {
 		values = append(values, at)
 	}
 	return hashTexts(values...)

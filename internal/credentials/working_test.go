@@ -57,10 +57,10 @@ func TestHashWithoutClient(t *testing.T) {
 	}
 }
 
-// TestHashOfConsents checks that a token which a platform returns to another consent is another input. Mastodon has one
+// TestHashOfGrants checks that a token which a platform returns to another consent is another input. Mastodon has one
 // token for an app and an account, and returns it again after it was replaced.
-func TestHashOfConsents(t *testing.T) {
-	granted := func(at string) string { return hashOf(secretWith(map[string]string{"accessToken": "a", "consentedAt": at})) }
+func TestHashOfGrants(t *testing.T) {
+	granted := func(at string) string { return hashOf(secretWith(map[string]string{"accessToken": "a", "grantedAt": at})) }
 	first, second := granted("2026-11-29T09:00:00Z"), granted("2026-11-29T10:00:00Z")
 	if first == second || first != granted("2026-11-29T09:00:00Z") || granted("") != hashTexts("a", "", "", "", "") {
 		t.Errorf("the hashes are %s and %s", first, second)
