@@ -51,7 +51,9 @@ func (s *Service) accessAfter(c *v1alpha1.Connection) string {
 	case made && s.NeedsServer(c.Spec.Platform):
 		return fmt.Sprintf("In a few minutes, Herald asks %s once to revoke its access, unless the account is connected again or another team uses it. "+
 			"To be certain, check the authorized apps in the account's settings there, and remove Herald if it is listed.", hostOf(c.Spec.Server))
-	case passwords && c.Status.TokenExpiresAt != nil && s.NeedsHandle(c.Spec.Platform):
+	case passwords && c.Status.TokenExpiresAt != nil && !s.NeedsHandle(c.Spec.Platform):
+		return "To revoke Herald's access as well, remove it from the connected apps in the account's settings."
+	case passwords && c.Status.TokenExpiresAt != nil:
 		return "In a few minutes, Herald asks the account's server once to revoke its access, unless the team connects the account again. " +
 			"To be certain, check the connected apps in the account's settings there, and remove Herald if it is listed."
 	case passwords:

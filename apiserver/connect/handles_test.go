@@ -150,5 +150,6 @@ var _ = Describe("Connecting an account by its handle", func() {
 		Entry("the manager revokes a token", false, time.Hour, "In a few minutes, Herald asks the account's server once to revoke its access"),
 		Entry("only its owner can revoke an app password", false, time.Duration(0), "The app password remains valid"),
 		Entry("also without a key", true, time.Duration(0), "The app password remains valid"),
+		Entry("a token whose key was removed from the configuration", true, time.Hour, "remove it from the connected apps"),
 	)
 })

@@ -82,7 +82,7 @@ func (s *Store) Find(ctx context.Context, conn *v1alpha1.Connection) (Found, err
 		return Found{}, err
 	}
 	found.Working = &read
-	found.Input.Freshness = read.provenance.freshness(found.Input.Hash)
+	found.Input.Freshness = read.provenance.freshness(found.Input)
 	found.Known = found.Input.Freshness != New || slices.Contains(read.provenance.users, conn.Name)
 	return found, nil
 }
@@ -131,7 +131,7 @@ func (s *Store) Load(ctx context.Context, conn *v1alpha1.Connection) (Credential
 // If an earlier version of Herald wrote renewed tokens to the input, Seed claims the copy on that version's behalf,
 // since it may be renewing right now.
 func (s *Store) Seed(ctx context.Context, conn *v1alpha1.Connection, in Input) (Credentials, error) {
-	secret := s.newWorking(conn, in.Token, provenance{}.with(in.Hash, conn.Name), in.renewedAt)
+	secret := s.newWorking(conn, in.Token, provenance{}.with(in, conn.Name), in.renewedAt)
 	switch {
 	case in.claimedBy != "":
 		secret.Annotations[ClaimAnnotation] = claimText(in.claimedBy, in.claimedAt)
@@ -156,7 +156,7 @@ func (s *Store) createWorking(ctx context.Context, conn *v1alpha1.Connection, se
 // Adopt replaces the tokens of a working copy with those of the input. The error has reason Conflict if the copy has
 // changed.
 func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Credentials, in Input) (Credentials, error) {
-	next := s.newWorking(conn, in.Token, working.provenance.with(in.Hash, conn.Name), in.renewedAt)
+	next := s.newWorking(conn, in.Token, working.provenance.with(in, conn.Name), in.renewedAt)
 	annotations := map[string]any{ClaimAnnotation: nil, RenewedAnnotation: nil, AppMarkAnnotation: nil}
 	for key, value := range next.Annotations {
 		annotations[key] = value

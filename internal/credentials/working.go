@@ -39,6 +39,8 @@ const (
 	EarlierInputsAnnotation = "social.herald.dev/earlier-inputs"
 	// UsersAnnotation lists the names of the Connections that have used the tokens, separated by spaces.
 	UsersAnnotation = "social.herald.dev/connections"
+	// GrantedAnnotation is when a user granted the input's tokens, or empty if that is unknown.
+	GrantedAnnotation = "social.herald.dev/granted-at"
 )
 
 const (
@@ -66,9 +68,6 @@ func hashOf(secret *corev1.Secret) string {
 	for _, key := range tokenKeys {
 		values = append(values, strings.TrimSpace(string(secret.Data[key])))
 	}
-	if at := strings.TrimSpace(string(secret.Data[v1alpha1.CredentialsGrantedAt])); at != "" {
-		values = append(values, at)
-	}
 	return hashTexts(values...)
 }
 
@@ -80,7 +79,7 @@ func hashTexts(values ...string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// tokenKeys are the keys that identify an input, with the time of a consent if there is one. clientKeys are copied too, and are not part of its hash: they appear only
+// tokenKeys are the keys that identify an input. clientKeys are copied too, and are not part of its hash: they appear only
 // together with a token of their own.
 var (
 	tokenKeys = []string{
@@ -111,6 +110,8 @@ type Input struct {
 	Hash string
 	// Freshness shows whether the tokens were adopted.
 	Freshness Freshness
+	// GrantedAt is when a user granted the tokens, or zero if that is unknown.
+	GrantedAt time.Time
 	// Token is the content. It is unusable if Err is set.
 	Token Token
 	Err   error
@@ -123,6 +124,7 @@ type Input struct {
 
 func (s *Store) inputOf(secret *corev1.Secret, conn *v1alpha1.Connection) Input {
 	in := Input{Secret: secret.Name, Version: secret.ResourceVersion, Hash: hashOf(secret), Freshness: New}
+	in.GrantedAt = timeOf(string(secret.Data[v1alpha1.CredentialsGrantedAt]))
 	if owner := metav1.GetControllerOfNoCopy(secret); owner != nil {
 		in.Controller = owner.UID
 	}
@@ -144,20 +146,33 @@ type provenance struct {
 	input   string
 	earlier []string
 	users   []string
+	// granted is when a user granted the tokens of the present input or of the last one with a known time.
+	granted time.Time
 }
 
 func provenanceOf(secret *corev1.Secret) provenance {
 	return provenance{
 		input: secret.Annotations[InputAnnotation], earlier: strings.Fields(secret.Annotations[EarlierInputsAnnotation]),
-		users: strings.Fields(secret.Annotations[UsersAnnotation]),
+		users: strings.Fields(secret.Annotations[UsersAnnotation]), granted: timeOf(secret.Annotations[GrantedAnnotation]),
 	}
 }
 
-func (l provenance) freshness(hash string) Freshness {
+// timeOf parses a time in RFC 3339. Any other text is no time.
+func timeOf(text string) time.Time {
+	at, err := time.Parse(time.RFC3339, strings.TrimSpace(text))
+	if err != nil {
+		return time.Time{}
+	}
+	return at.UTC()
+}
+
+// freshness compares an input with the present and the earlier ones. A platform may return a token to a second consent that
+// it returned to an earlier one; Mastodon has one token for an app and an account.
+func (l provenance) freshness(in Input) Freshness {
 	switch {
-	case hash == l.input:
+	case in.Hash == l.input:
 		return Current
-	case slices.Contains(l.earlier, hash):
+	case slices.Contains(l.earlier, in.Hash) && !in.GrantedAt.After(l.granted):
 		return Superseded
 	default:
 		return New
@@ -165,8 +180,12 @@ func (l provenance) freshness(hash string) Freshness {
 }
 
 // with returns the provenance after the Connection named user adopted an input.
-func (l provenance) with(hash, user string) provenance {
-	next := provenance{input: hash, users: l.users}
+func (l provenance) with(in Input, user string) provenance {
+	hash := in.Hash
+	next := provenance{input: hash, users: l.users, granted: l.granted}
+	if in.GrantedAt.After(l.granted) {
+		next.granted = in.GrantedAt
+	}
 	for _, h := range append([]string{l.input}, l.earlier...) {
 		if h != "" && h != hash && len(next.earlier) < mostEarlier {
 			next.earlier = append(next.earlier, h)
@@ -185,9 +204,13 @@ func (l provenance) usedBy(user string) provenance {
 }
 
 func (l provenance) annotations() map[string]string {
-	return map[string]string{
+	out := map[string]string{
 		InputAnnotation: l.input, EarlierInputsAnnotation: strings.Join(l.earlier, " "), UsersAnnotation: strings.Join(l.users, " "),
 	}
+	if !l.granted.IsZero() {
+		out[GrantedAnnotation] = l.granted.Format(time.RFC3339)
+	}
+	return out
 }
 
 // newWorking makes an account's working copy. It has no owner reference, so that it outlives a Connection that is

@@ -57,36 +57,50 @@ func TestHashWithoutClient(t *testing.T) {
 	}
 }
 
-// TestHashOfGrants checks that a token which a platform returns to another consent is another input. Mastodon has one
-// token for an app and an account, and returns it again after it was replaced.
-func TestHashOfGrants(t *testing.T) {
-	granted := func(at string) string { return hashOf(secretWith(map[string]string{"accessToken": "a", "grantedAt": at})) }
-	first, second := granted("2026-11-29T09:00:00Z"), granted("2026-11-29T10:00:00Z")
-	if first == second || first != granted("2026-11-29T09:00:00Z") || granted("") != hashTexts("a", "", "", "", "") {
-		t.Errorf("the hashes are %s and %s", first, second)
+// TestGrantedAgain checks that a token which a platform returns to a second consent is a new input, and that an older Secret
+// is not: Mastodon has one token for an app and an account, and returns it again after it was replaced.
+func TestGrantedAgain(t *testing.T) {
+	at := time.Date(2026, 11, 29, 9, 0, 0, 0, time.UTC)
+	first, byHand := Input{Hash: "a", GrantedAt: at}, Input{Hash: "b"}
+	secret := &corev1.Secret{}
+	secret.Annotations = provenance{}.with(first, "c").with(byHand, "c").annotations()
+	l := provenanceOf(secret)
+	for name, tc := range map[string]struct {
+		reason string
+		in     Input
+		want   Freshness
+	}{
+		"applied again": {"a tool has the Secret of the first consent", first, Superseded},
+		"older":         {"a tool has a copy from before the first consent", Input{Hash: "a", GrantedAt: at.Add(-time.Hour)}, Superseded},
+		"by hand":       {"the token was copied from the Secret", Input{Hash: "a"}, Superseded},
+		"granted again": {"a user has connected the account again", Input{Hash: "a", GrantedAt: at.Add(time.Second)}, New},
+		"present":       {"the input is in use", byHand, Current},
+	} {
+		if got := l.freshness(tc.in); got != tc.want {
+			t.Errorf("%s: %s: got %s, want %s", name, tc.reason, got, tc.want)
+		}
 	}
-	l := provenance{}.with(first, "c").with(hashTexts("b", "", "", "", ""), "c")
-	if l.freshness(first) != Superseded || l.freshness(second) != New {
-		t.Errorf("the first consent is %s and the second %s", l.freshness(first), l.freshness(second))
+	if _, ok := (provenance{}).with(byHand, "c").annotations()[GrantedAnnotation]; ok {
+		t.Error("an unknown time is written, which policies of earlier versions do not permit")
 	}
 }
 
 func TestLineage(t *testing.T) {
 	var l provenance
 	for i := range 8 {
-		l = l.with(fmt.Sprint("h", i), fmt.Sprint("c", i%2))
+		l = l.with(Input{Hash: fmt.Sprint("h", i)}, fmt.Sprint("c", i%2))
 	}
 	for hash, want := range map[string]Freshness{
 		"h7": Current, "h6": Superseded, "h2": Superseded, "h1": New, "h9": New, "": New,
 	} {
-		if got := l.freshness(hash); got != want {
+		if got := l.freshness(Input{Hash: hash}); got != want {
 			t.Errorf("%q is %s, want %s: the present input and the five before are known", hash, got, want)
 		}
 	}
 	if !slices.Equal(l.users, []string{"c0", "c1"}) {
 		t.Errorf("the users are %v", l.users)
 	}
-	back := l.with("h5", "c0")
+	back := l.with(Input{Hash: "h5"}, "c0")
 	if back.input != "h5" || !slices.Equal(back.earlier, []string{"h7", "h6", "h4", "h3", "h2"}) {
 		t.Errorf("a readopted input must be known once: %+v", back)
 	}

@@ -4,15 +4,33 @@
 package bluesky
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// Identify returns the account of a token or an app password. The profile record has its name; an account without one is known by
+var otherAccount = platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount,
+	"the account's server reports another account than the one that was connected", "connect the account again")
+
+// confirmed returns a handle if it refers to an account, and "" otherwise. An account's own server may name any handle, such as a
+// well-known one, and the configured server finds out whose it is.
+func (p *Platform) confirmed(ctx context.Context, handle, did string) string {
+	if handle = strings.ToLower(handle); !handlePattern.MatchString(handle) {
+		return ""
+	}
+	if found, failure := p.didOf(ctx, handle); failure != nil || found != did {
+		return ""
+	}
+	return handle
+}
+
+// Identify returns the account of a token or an app password. The account's own server cannot pass off another account as the one
+// that a token from OAuth was issued for. The profile record has its name; an account without one is known by
 // its handle. The picture has no address of its own on the account's server.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	// A session in memory does not show whether the app password was revoked, and this call does.
@@ -28,7 +46,14 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	if s.DID == "" {
 		return platforms.Identity{}, p.api.NoIdentity(nil)
 	}
-	found := platforms.Identity{AccountID: s.DID.String(), Username: s.Handle.String(), DisplayName: s.Handle.String()}
+	found := platforms.Identity{AccountID: s.DID.String(), Username: s.Handle.String()}
+	if of, _, ok := parseBound(token.Access); ok {
+		if found.AccountID != of.DID {
+			return platforms.Identity{}, new(otherAccount)
+		}
+		found.Username = p.confirmed(ctx, found.Username, of.DID)
+	}
+	found.DisplayName = cmp.Or(found.Username, found.AccountID)
 	query := url.Values{"repo": {found.AccountID}, "collection": {"app.bsky.actor.profile"}, "rkey": {"self"}}
 	if resp, failure := p.read(ctx, "identify", getRecord+query.Encode(), token); failure == nil && resp.Status == http.StatusOK {
 		profile, _ := jsondoc.Decode[struct {

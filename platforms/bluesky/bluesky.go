@@ -78,7 +78,7 @@ type Platform struct {
 	config    platforms.Config
 	pages     Pages
 	sessions  *sessions
-	nonces    dpop.Nonces
+	nonces    *dpop.Nonces
 }
 
 // New returns the platform.
@@ -86,7 +86,7 @@ func New(c Config, transport *transport.Client) *Platform {
 	c.SetDefaults(listingLag)
 	return &Platform{
 		directory: client.Address(c.DirectoryURL, DefaultDirectoryURL),
-		config:    c.Config, pages: c.Pages, sessions: newSessions(mostSessions), webURL: client.Address(c.WebURL, DefaultWebURL),
+		config:    c.Config, pages: c.Pages, sessions: newSessions(mostSessions), nonces: dpop.NewNonces(), webURL: client.Address(c.WebURL, DefaultWebURL),
 		api: client.Client{Platform: "bluesky", Name: "Bluesky", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},
 	}
 }

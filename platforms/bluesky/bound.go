@@ -34,5 +34,5 @@ func parseBound(text string) (of bound, token string, ok bool) {
 		return bound{}, "", false
 	}
 	key, err := dpop.ParseKey(parts[0])
-	return bound{key, parts[1], parts[2], parts[3]}, parts[4], err == nil
+	return bound{key, parts[1], parts[2], parts[3]}, parts[4], err == nil && didPattern.MatchString(parts[1])
 }

@@ -6,6 +6,7 @@ package bluesky
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -15,8 +16,11 @@ import (
 	"github.com/herald-social/herald/platforms/internal/dpop"
 )
 
-// tokenExpired is the error for a token that the account's server no longer accepts.
+// tokenExpired is the error for a token that the account's server no longer accepts, and damagedToken for one that no server
+// issued.
 var tokenExpired = platforms.NewError(platforms.ClassRefresh, platforms.SubjectAccount, "the account's access token has expired", "")
+
+var damagedToken = platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount, "the account's access token is damaged", "connect the account again")
 
 // caller makes the calls of one account.
 type caller struct {
@@ -73,8 +77,18 @@ func (c *caller) upload(ctx context.Context, u client.Upload) (*transport.Respon
 	return resp, failure
 }
 
-// proven makes a call with a token from OAuth. A response that demands a nonce, or that the token has expired, precedes any
-// effect: the call is then made once more with the nonce, or was not made.
+// clientOf returns the client for the server that a token is for, whose name errors have.
+func (p *Platform) clientOf(token platforms.Token) *client.Client {
+	if of, _, ok := parseBound(token.Access); ok {
+		if api := p.reach(of.PDS); api != nil {
+			return api
+		}
+	}
+	return &p.api
+}
+
+// proven makes a call with a token from OAuth. If the response demands a nonce, the call is made once more. A failure means that
+// the call had no effect: the server checks the proof and the token first.
 func (p *Platform) proven(c *caller, send func(c *caller) (*transport.Response, error)) (resp *transport.Response, failure *platforms.Error, err error) {
 	api := c.server()
 	if api == nil {
@@ -93,8 +107,26 @@ func (p *Platform) proven(c *caller, send func(c *caller) (*transport.Response, 
 			break
 		}
 	}
-	if resp.Status == http.StatusUnauthorized {
-		return nil, new(tokenExpired).Because(nil), nil
+	if failure = unproven(api, resp); failure != nil {
+		return nil, failure, nil
 	}
 	return resp, nil, nil
+}
+
+// unproven returns the error of a response that rejects the proof or the token of a call (RFC 9449, section 7.1), or nil. A server
+// also answers 401 for accounts that are suspended.
+func unproven(api *client.Client, resp *transport.Response) *platforms.Error {
+	if resp.Status != http.StatusUnauthorized {
+		return nil
+	}
+	switch code := oauthError(resp); code {
+	case "invalid_token", expiredToken, invalidToken, "AuthMissing", "AuthenticationRequired":
+		return new(tokenExpired).Because(fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code))
+	case useNonce:
+		return platforms.Errorf(platforms.ClassTransient, "%s demands another nonce for each call", api.Name)
+	case "invalid_dpop_proof":
+		return platforms.Errorf(platforms.ClassTransient, "%s does not accept Herald's proof of the token's key", api.Name).Advise("check the clock of Herald's machine")
+	default:
+		return nil
+	}
 }

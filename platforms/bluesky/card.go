@@ -130,7 +130,7 @@ func (p *Platform) uploadThumb(ctx context.Context, token platforms.Token, data 
 	case failure != nil:
 		return blob{}, failure
 	case err != nil:
-		return blob{}, p.api.Unanswered(err)
+		return blob{}, p.clientOf(token).Unanswered(err)
 	}
 	return p.uploaded(resp, "picture of the page")
 }

@@ -43,7 +43,7 @@ func noIdentity(problem string) *platforms.Error {
 }
 
 // resolve returns the identity of a handle or a DID. A handle counts only if the account's document has it too, since anyone
-// can let a handle refer to any account (AT Protocol, "Handle").
+// can point a handle at any account (AT Protocol, "Handle").
 func (p *Platform) resolve(ctx context.Context, name string) (identity, *platforms.Error) {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "@"))
 	did := name
@@ -71,10 +71,8 @@ func (p *Platform) resolve(ctx context.Context, name string) (identity, *platfor
 func (p *Platform) didOf(ctx context.Context, handle string) (string, *platforms.Error) {
 	doc, failure := fetchJSON[struct {
 		DID jsondoc.Text `json:"did"`
-	}](ctx, &p.api, "resolve_handle", "/xrpc/com.atproto.identity.resolveHandle?"+url.Values{"handle": {handle}}.Encode())
-	if failure != nil && failure.Class == platforms.ClassUnknown {
-		return "", noIdentity("there is no account with this handle")
-	}
+	}](ctx, &p.api, "resolve_handle", "/xrpc/com.atproto.identity.resolveHandle?"+url.Values{"handle": {handle}}.Encode(),
+		noIdentity("there is no account with this handle"))
 	return doc.DID.String(), failure
 }
 
@@ -92,7 +90,7 @@ func (p *Platform) document(ctx context.Context, did string) (identity, *platfor
 			Type     string `json:"type"`
 			Endpoint string `json:"serviceEndpoint"`
 		} `json:"service"`
-	}](ctx, &api, "resolve_did", path)
+	}](ctx, &api, "resolve_did", path, noIdentity("the account no longer exists"))
 	if failure != nil {
 		return identity{}, failure
 	}
@@ -128,35 +126,41 @@ func (p *Platform) reach(address string) *client.Client {
 	return &api
 }
 
+var unusable = platforms.NewError(platforms.ClassPermanent, "", "the account's server does not support OAuth as Herald needs it", "connect the account with an app password")
+
 // authServerOf returns the authorization server of an account's server, which names it (RFC 9728). Both documents have to be
 // about themselves: a server must not speak for another one (AT Protocol, "OAuth").
 func (p *Platform) authServerOf(ctx context.Context, pds string) (authServer, *platforms.Error) {
-	unusable := platforms.Errorf(platforms.ClassPermanent, "the account's server does not support OAuth as Herald needs it").Advise("connect the account with an app password")
 	api := p.reach(pds)
 	if api == nil {
-		return authServer{}, unusable
+		return authServer{}, new(unusable)
 	}
 	resource, failure := fetchJSON[struct {
 		Resource string   `json:"resource"`
 		Servers  []string `json:"authorization_servers"`
-	}](ctx, api, "discover", "/.well-known/oauth-protected-resource")
+	}](ctx, api, "discover", "/.well-known/oauth-protected-resource", new(unusable))
 	switch {
 	case failure != nil:
 		return authServer{}, failure
 	case resource.Resource != pds || len(resource.Servers) != 1:
-		return authServer{}, unusable
+		return authServer{}, new(unusable)
 	}
-	issuer := resource.Servers[0]
-	if api = p.reach(issuer); api == nil {
-		return authServer{}, unusable
+	return p.authServerAt(ctx, resource.Servers[0])
+}
+
+// authServerAt returns the authorization server with the address issuer.
+func (p *Platform) authServerAt(ctx context.Context, issuer string) (authServer, *platforms.Error) {
+	api := p.reach(issuer)
+	if api == nil {
+		return authServer{}, new(unusable)
 	}
-	doc, failure := fetchJSON[metadata](ctx, api, "discover", "/.well-known/oauth-authorization-server")
+	doc, failure := fetchJSON[metadata](ctx, api, "discover", "/.well-known/oauth-authorization-server", new(unusable))
 	if failure != nil {
 		return authServer{}, failure
 	}
 	found := authServer{Issuer: issuer, PAR: doc.PAR, Authorize: doc.Authorize, Token: doc.Token, Revoke: doc.Revoke}
 	if doc.Issuer != issuer || !doc.suffices() || !found.within() {
-		return authServer{}, unusable
+		return authServer{}, new(unusable)
 	}
 	return found, nil
 }
@@ -176,7 +180,7 @@ type metadata struct {
 	NamesIss   bool     `json:"authorization_response_iss_parameter_supported"`
 }
 
-// suffices reports whether the server has what AT Protocol demands and Herald uses.
+// suffices reports whether the server supports what AT Protocol requires and Herald uses.
 func (m *metadata) suffices() bool {
 	return slices.Contains(m.Scopes, "atproto") && slices.Contains(m.Challenges, "S256") && slices.Contains(m.DPoP, "ES256") &&
 		slices.Contains(m.Auth, "private_key_jwt") && m.Documents && m.NamesIss
@@ -192,18 +196,21 @@ func (a *authServer) within() bool {
 	return true
 }
 
-// fetchJSON reads a public document.
-func fetchJSON[T any](ctx context.Context, api *client.Client, action, path string) (T, *platforms.Error) {
+// fetchJSON reads a public document. It returns missing if the server responds that there is none.
+func fetchJSON[T any](ctx context.Context, api *client.Client, action, path string, missing *platforms.Error) (T, *platforms.Error) {
 	var none T
 	resp, err := api.Do(ctx, client.Call{Action: action, Path: path, Timeout: readTimeout})
 	switch {
 	case err != nil:
 		return none, api.Unanswered(err)
-	case resp.Status >= http.StatusInternalServerError:
+	case resp.Status >= http.StatusInternalServerError, resp.Status == http.StatusTooManyRequests:
 		return none, api.Busy(nil)
-	case resp.Status != http.StatusOK:
+	case resp.Status == http.StatusBadRequest, resp.Status == http.StatusNotFound, resp.Status == http.StatusGone:
+		return none, missing
+	}
+	doc, ok := jsondoc.Decode[T](resp.Body)
+	if resp.Status != http.StatusOK || !ok {
 		return none, api.Nonsense(resp.Status, nil)
 	}
-	doc, _ := jsondoc.Decode[T](resp.Body)
 	return doc, nil
 }

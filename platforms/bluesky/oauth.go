@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -26,6 +27,13 @@ const useNonce = "use_dpop_nonce"
 
 const connectAgain = "connect the account once more"
 
+const (
+	// lookupTimeout bounds the lookup of an account's server before a renewal, which the manager gives 15 s.
+	lookupTimeout = 5 * time.Second
+	// leastTime is the time that a request to an authorization server needs at least.
+	leastTime = 5 * time.Second
+)
+
 var (
 	_ platforms.HandleConnector = (*Platform)(nil)
 	_ platforms.Revoker         = (*Platform)(nil)
@@ -35,7 +43,8 @@ var sessionEnded = platforms.NewError(platforms.ClassReconnect, platforms.Subjec
 	"the account's server has ended Herald's access", "connect the account again")
 
 // post sends a form to an authorization server, with proofs of Herald's identity and of the session's key. It is sent again
-// once, if the server demands a nonce.
+// once, if the server demands a nonce. It is not sent if the response might come too late: codes and refresh tokens are valid
+// once, and what the server issues for them would be lost.
 func (p *Platform) post(ctx context.Context, as *authServer, action, address string, key dpop.Key, form url.Values) (*transport.Response, *platforms.Error) {
 	api := p.reach(as.Issuer)
 	if api == nil {
@@ -47,6 +56,9 @@ func (p *Platform) post(ctx context.Context, as *authServer, action, address str
 	}
 	var resp *transport.Response
 	for range 2 {
+		if ends, ok := ctx.Deadline(); ok && time.Until(ends) < leastTime {
+			return nil, platforms.Errorf(platforms.ClassTransient, "%s responds too slowly", api.Name)
+		}
 		now := p.config.Clock.Now()
 		proof, err := key.Proof(&dpop.Request{Method: http.MethodPost, Address: address, Nonce: p.nonces.Of(at), At: now})
 		if err != nil {
@@ -162,25 +174,26 @@ func (p *Platform) begin(ctx context.Context, handle string, consent platforms.C
 		URI jsondoc.Text `json:"request_uri"`
 	}](resp.Body)
 	if resp.Status != http.StatusCreated && resp.Status != http.StatusOK || made.URI == "" {
-		return "", begun{}, p.refused(resp)
+		return "", begun{}, p.refused(&as, resp)
 	}
 	page := as.Authorize + "?" + url.Values{"client_id": {p.config.ClientID}, "request_uri": {made.URI.String()}}.Encode()
 	return page, begun{DID: account.DID, Issuer: as.Issuer, Key: text}, nil
 }
 
 // refused is the error for a response of an authorization server that is not the expected one.
-func (p *Platform) refused(resp *transport.Response) *platforms.Error {
+func (p *Platform) refused(as *authServer, resp *transport.Response) *platforms.Error {
+	api := cmp.Or(p.reach(as.Issuer), &p.api)
 	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, oauthError(resp))
 	switch code := oauthError(resp); {
 	case resp.Status >= http.StatusInternalServerError:
-		return p.api.Busy(cause)
+		return api.Busy(cause)
 	case code == "invalid_grant":
 		return new(sessionEnded).Because(cause)
 	case code == "invalid_client", code == "invalid_client_metadata", code == "unauthorized_client":
 		return platforms.Errorf(platforms.ClassTransient, "the account's server does not accept Herald as an app").
 			Advise("the administrator has to check that the server can read the document at platforms.bluesky.clientID").Because(cause)
 	default:
-		return p.api.Nonsense(resp.Status, cause)
+		return api.Nonsense(resp.Status, cause)
 	}
 }
 
@@ -203,10 +216,10 @@ func (p *Platform) finish(ctx context.Context, of begun, code platforms.Code, is
 	if oauthError(resp) == "invalid_grant" {
 		return platforms.Token{}, oauth2.BadCode(&p.api, fmt.Errorf("HTTP status %d", resp.Status))
 	}
-	return p.tokenIn(resp, bound{Key: key, DID: of.DID, PDS: pds, Issuer: of.Issuer})
+	return p.tokenIn(&as, resp, bound{Key: key, DID: of.DID, PDS: pds, Issuer: of.Issuer})
 }
 
-// granted reports whether a token permits to create posts and to upload files. A server may write a scope in another form than
+// granted reports whether a token permits creating posts and uploading files. A server may write a scope in another form than
 // requested.
 func granted(scopes []string) bool {
 	has := func(prefix string) bool {
@@ -215,18 +228,21 @@ func granted(scopes []string) bool {
 	return slices.Contains(scopes, "atproto") && (has("repo:") && has("blob") || slices.Contains(scopes, "transition:generic"))
 }
 
-// issuerOf returns the account's present server and its authorization server, which must still be the given one.
+// issuerOf returns the account's present server and its authorization server, which must still be the given one. Only that the
+// account has moved is final: every other failure may be the fault of a document or of a proxy.
 func (p *Platform) issuerOf(ctx context.Context, did, issuer string) (as authServer, pds string, failure *platforms.Error) {
 	account, failure := p.document(ctx, did)
-	if failure != nil {
-		return authServer{}, "", failure
+	if failure == nil {
+		as, failure = p.authServerOf(ctx, account.PDS)
 	}
-	as, failure = p.authServerOf(ctx, account.PDS)
-	if failure == nil && as.Issuer != issuer {
+	if failure != nil {
+		return authServer{}, "", platforms.Errorf(platforms.ClassTransient, "the account's server cannot be looked up").Because(failure)
+	}
+	if as.Issuer != issuer {
 		return authServer{}, "", new(platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount,
 			"the account has moved to another server", "connect the account again"))
 	}
-	return as, account.PDS, failure
+	return as, account.PDS, nil
 }
 
 // renewed exchanges a refresh token, which is valid once.
@@ -235,7 +251,9 @@ func (p *Platform) renewed(ctx context.Context, token platforms.Token) (platform
 	if !ok {
 		return platforms.Token{}, new(sessionEnded)
 	}
-	as, pds, failure := p.issuerOf(ctx, of.DID, of.Issuer)
+	lookup, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	as, pds, failure := p.issuerOf(lookup, of.DID, of.Issuer)
 	if failure != nil {
 		return platforms.Token{}, failure
 	}
@@ -244,13 +262,13 @@ func (p *Platform) renewed(ctx context.Context, token platforms.Token) (platform
 	if failure != nil {
 		return platforms.Token{}, failure
 	}
-	return p.tokenIn(resp, of)
+	return p.tokenIn(&as, resp, of)
 }
 
 // tokenIn returns the token in a response. The server names the account that it is for.
-func (p *Platform) tokenIn(resp *transport.Response, of bound) (platforms.Token, *platforms.Error) {
+func (p *Platform) tokenIn(as *authServer, resp *transport.Response, of bound) (platforms.Token, *platforms.Error) {
 	if resp.Status != http.StatusOK {
-		return platforms.Token{}, p.refused(resp)
+		return platforms.Token{}, p.refused(as, resp)
 	}
 	said, _ := jsondoc.Decode[struct {
 		Subject jsondoc.Text `json:"sub"`
@@ -283,9 +301,9 @@ func (p *Platform) Revocable(token platforms.Token) (ok, shared bool) {
 func (p *Platform) Revoke(ctx context.Context, token platforms.Token) error {
 	of, refresh, ok := parseBound(token.Refresh)
 	if !ok {
-		return new(malformedToken)
+		return new(damagedToken)
 	}
-	as, _, failure := p.issuerOf(ctx, of.DID, of.Issuer)
+	as, failure := p.authServerAt(ctx, of.Issuer) // also if the account has moved
 	if failure != nil {
 		return failure
 	}
@@ -294,7 +312,7 @@ func (p *Platform) Revoke(ctx context.Context, token platforms.Token) error {
 		return failure
 	}
 	if resp.Status != http.StatusOK {
-		return p.refused(resp)
+		return p.refused(&as, resp)
 	}
 	return nil
 }

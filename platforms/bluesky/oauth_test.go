@@ -4,8 +4,7 @@
 package bluesky
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
@@ -24,6 +24,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/dpop"
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 	"github.com/herald-social/herald/test/keytest"
+	"github.com/herald-social/herald/test/must"
 )
 
 const clientID = "https://herald.example/oauth/bluesky/client-metadata.json"
@@ -38,6 +39,8 @@ type issuer struct {
 	// nonce is the one that requests need.
 	nonce string
 	forms []url.Values
+	// documents are the responses to reads; an empty one is missing.
+	documents map[string]string
 	// subject is the account in responses with tokens.
 	subject string
 }
@@ -59,15 +62,14 @@ func startIssuer(t *testing.T) (*Platform, *issuer) {
 	if err := json.Unmarshal(document, &published); err != nil || len(published.JWKS.Keys) != 1 || !published.JWKS.Keys[0].IsPublic() {
 		t.Fatalf("the document has not one public key: %s, %v", document, err)
 	}
-	s := &issuer{t: t, key: &published.JWKS.Keys[0], nonce: "n1", subject: accountDID}
-	served := documents()
+	s := &issuer{t: t, key: &published.JWKS.Keys[0], nonce: "n1", subject: accountDID, documents: documents()}
 	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			s.answer(w, r)
 			return
 		}
-		text, ok := served[r.URL.Path]
-		if !ok {
+		text := s.documents[r.URL.Path]
+		if text == "" {
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
@@ -230,57 +232,42 @@ func TestParseBound(t *testing.T) {
 	}
 }
 
-// TestProvenCalls makes calls with a token from OAuth, to a server that demands a nonce and verifies the proofs.
-func TestProvenCalls(t *testing.T) {
+// TestRenewalAndDocuments checks that no document ends a working account, and that a refresh token, which is valid once, is not sent
+// if the response could come too late.
+func TestRenewalAndDocuments(t *testing.T) {
 	t.Parallel()
-	key, err := dpop.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, tc := range map[string]struct {
-		reason, token string
-		calls         int
-		class         platforms.Class
+		reason, path, text string
+		within             time.Duration
+		class              platforms.Class
 	}{
-		"valid":   {"the first call has no nonce, and is repeated with the server's", "access", 2, ""},
-		"expired": {"the manager renews the token, and the call was not made", "old", 2, platforms.ClassRefresh},
+		"maintenance":   {"a page instead of the document is no decision of anyone", "/" + accountDID, "<html>", time.Minute, platforms.ClassTransient},
+		"no document":   {"the directory may have lost it for a while", "/" + accountDID, "", time.Minute, platforms.ClassTransient},
+		"no OAuth":      {"a proxy may answer 404", resource, "", time.Minute, platforms.ClassTransient},
+		"another state": {"the server may be about to change", issuerPath, "{}", time.Minute, platforms.ClassTransient},
+		"moved":         {"the other server did not issue the token", resource, `{"resource":"HERE","authorization_servers":["HERE/"]}`, time.Minute, platforms.ClassTransient},
+		"no time left":  {"the response with the next refresh token would be lost", "", "", leastTime - time.Second, platforms.ClassTransient},
+		"in time":       {"the token is renewed", "", "", time.Minute, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			calls, s := 0, &issuer{t: t}
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				calls++
-				proof := s.claimsOf(r.Header.Get("DPoP"), nil)
-				hash := sha256.Sum256([]byte(tc.token))
-				if r.Header.Get("Authorization") != "DPoP "+tc.token || proof["ath"] != base64.RawURLEncoding.EncodeToString(hash[:]) || proof["htm"] != r.Method {
-					t.Errorf("the proof %v is for another request", proof)
-				}
-				w.Header().Set("DPoP-Nonce", "n")
-				switch {
-				case proof["nonce"] != "n":
-					w.WriteHeader(http.StatusUnauthorized)
-					_, _ = w.Write([]byte(`{"error":"use_dpop_nonce"}`))
-				case tc.token == "old":
-					w.WriteHeader(http.StatusUnauthorized)
-					_, _ = w.Write([]byte(`{"error":"invalid_token"}`))
-				default:
-					_, _ = w.Write([]byte(`{"did":"` + accountDID + `","handle":"acme.example"}`))
-				}
-			}))
-			defer server.Close()
-			p := New(Config{Config: platforms.Config{APIURL: server.URL}}, transport.New(transport.Options{}))
-			of := bound{Key: key, DID: accountDID, PDS: server.URL, Issuer: server.URL}
-			access, err := of.text(tc.token)
-			if err != nil {
-				t.Fatal(err)
+			p, s := startIssuer(t)
+			key, err := dpop.NewKey()
+			must.Succeed(t, err)
+			of := bound{Key: key, DID: accountDID, PDS: s.http.URL, Issuer: s.http.URL}
+			refresh, err := of.text("refresh")
+			must.Succeed(t, err)
+			if tc.path != "" {
+				s.documents[tc.path] = tc.text
 			}
-			resp, failure := p.read(t.Context(), "identify", "/xrpc/com.atproto.server.getSession?a=b", platforms.Token{Access: access})
-			var got error
-			if failure != nil {
-				got = failure
+			ctx, cancel := context.WithTimeout(t.Context(), tc.within)
+			defer cancel()
+			_, err = p.Refresh(ctx, platforms.Token{Access: refresh, Refresh: refresh})
+			if recorder.ClassOf(err) != tc.class || (len(s.forms) > 0) != (tc.class == "") {
+				t.Errorf("%s: %v after %d requests", tc.reason, err, len(s.forms))
 			}
-			if recorder.ClassOf(got) != tc.class || calls != tc.calls || (resp == nil) != (tc.class != "") {
-				t.Errorf("%s: %d calls, %v", tc.reason, calls, got)
+			if tc.path != "" && tc.path != issuerPath {
+				must.Succeed(t, p.Revoke(t.Context(), platforms.Token{Access: refresh, Refresh: refresh})) // the issuer is known
 			}
 		})
 	}

@@ -149,7 +149,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	case failure != nil:
 		return platforms.Result{Outcome: platforms.NotSent, Err: failure}
 	case err != nil:
-		return p.api.PublishUnanswered(err)
+		return p.clientOf(job.Account.Token).PublishUnanswered(err)
 	}
 	result := p.publishResult(resp, &job, key, now)
 	result.RateLimits = rateLimits(resp.Header, now)

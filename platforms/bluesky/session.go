@@ -119,12 +119,12 @@ func (p *Platform) sessionFrom(ctx context.Context, call client.Call) (session, 
 }
 
 // authorized makes a call with the account's session. A response that the session has expired precedes any effect, so
-// the call is then made again with a new one. A failure means that nothing was sent.
+// the call is then made again with a new one. A failure means that the call had no effect.
 func (p *Platform) authorized(ctx context.Context, token platforms.Token, send func(c *caller) (*transport.Response, error)) (resp *transport.Response, failure *platforms.Error, err error) {
 	if isBound(token.Access) {
 		of, access, ok := parseBound(token.Access)
 		if !ok {
-			return nil, new(malformedToken), nil
+			return nil, new(damagedToken), nil
 		}
 		return p.proven(&caller{p: p, token: access, of: &of}, send)
 	}
@@ -148,7 +148,7 @@ func (p *Platform) read(ctx context.Context, action, path string, token platform
 		return c.do(ctx, client.Call{Action: action, Path: path, Timeout: readTimeout})
 	})
 	if err != nil {
-		return nil, p.api.Unanswered(err)
+		return nil, p.clientOf(token).Unanswered(err)
 	}
 	return resp, failure
 }

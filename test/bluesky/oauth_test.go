@@ -154,7 +154,7 @@ func TestHeraldOAuth(t *testing.T) {
 	var secret corev1.Secret
 	must.Succeed(t, h.env.Client.Get(t.Context(), keyOf(connection.Status.WorkingSecret), &secret))
 	token := platforms.Token{Access: string(secret.Data[v1alpha1.CredentialsAccessToken]), Refresh: string(secret.Data[v1alpha1.CredentialsRefreshToken])}
-	if page := h.web(t, accounts+"/"+connection.Name+"/disconnect", url.Values{}); !strings.Contains(page, "revokes its access") {
+	if page := h.web(t, accounts+"/"+connection.Name+"/disconnect", url.Values{}); !strings.Contains(page, "revoke its access") {
 		t.Errorf("the user reads %s", page)
 	}
 	h.await(t, "the connection to be removed", func() (bool, error) {

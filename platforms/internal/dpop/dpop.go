@@ -13,11 +13,11 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+	"k8s.io/utils/lru"
 )
 
 // Key is the private key of a session. Its text is a secret.
@@ -84,31 +84,29 @@ func (k Key) Proof(r *Request) (string, error) {
 	return jwt.Signed(signer).Claims(claims).Serialize()
 }
 
-// Nonces holds the last nonce of each server. The zero value is ready to use.
-type Nonces struct {
-	mu       sync.Mutex
-	byOrigin map[string]string
-}
+// Nonces holds the last nonce of the most recently called servers. Users choose the servers, so both sizes are bounded.
+type Nonces struct{ byOrigin *lru.Cache }
+
+const (
+	mostNonces   = 4096
+	longestNonce = 256
+)
+
+// NewNonces returns Nonces without any.
+func NewNonces() *Nonces { return &Nonces{byOrigin: lru.New(mostNonces)} }
 
 // Of returns the nonce for an address, or "".
 func (n *Nonces) Of(address *url.URL) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.byOrigin[origin(address)]
+	found, _ := n.byOrigin.Get(origin(address))
+	nonce, _ := found.(string)
+	return nonce
 }
 
 // Update reads the nonce in a response, if there is one (RFC 9449, section 8.2).
 func (n *Nonces) Update(address *url.URL, answer http.Header) {
-	nonce := answer.Get("DPoP-Nonce")
-	if nonce == "" {
-		return
+	if nonce := answer.Get("DPoP-Nonce"); nonce != "" && len(nonce) <= longestNonce {
+		n.byOrigin.Add(origin(address), nonce)
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.byOrigin == nil {
-		n.byOrigin = map[string]string{}
-	}
-	n.byOrigin[origin(address)] = nonce
 }
 
 func origin(address *url.URL) string { return address.Scheme + "://" + address.Host }

@@ -6,6 +6,7 @@ package dpop
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,12 +91,13 @@ func TestKeyText(t *testing.T) {
 
 func TestNonces(t *testing.T) {
 	t.Parallel()
-	var n Nonces
+	n := NewNonces()
 	as, pds := &url.URL{Scheme: "https", Host: "as.example", Path: "/oauth/token"}, &url.URL{Scheme: "https", Host: "pds.example"}
 	n.Update(as, http.Header{"Dpop-Nonce": {"first"}})
 	n.Update(as, http.Header{})
 	n.Update(&url.URL{Scheme: "https", Host: "as.example", Path: "/oauth/par"}, http.Header{"Dpop-Nonce": {"second"}})
+	n.Update(pds, http.Header{"Dpop-Nonce": {strings.Repeat("a", longestNonce+1)}})
 	if got := n.Of(as) + n.Of(pds); got != "second" {
-		t.Errorf("the nonces are %q; each server has its own, and the last one counts", got)
+		t.Errorf("the nonces are %q; each server has its own, the last one counts, and none is long", got)
 	}
 }
