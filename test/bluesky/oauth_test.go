@@ -161,6 +161,10 @@ func TestHeraldOAuth(t *testing.T) {
 		err := h.env.Client.Get(t.Context(), client.ObjectKeyFromObject(connection), connection)
 		return apierrors.IsNotFound(err), err
 	})
+	// The pause is real. A renewal would end the session as well, so there is only one, after the revocation.
+	h.await(t, "the token to be revoked", func() (bool, error) {
+		return strings.Contains(h.manager.Log(), "the token of a disconnected account was revoked"), nil
+	})
 	if _, err := newClient(s, at, key).Refresh(t.Context(), token); recorder.ClassOf(err) != platforms.ClassReconnect {
 		t.Errorf("after the account is disconnected, its token is renewed with %v", err)
 	}

@@ -33,6 +33,13 @@ func (t *team) retry(ctx SpecContext, failed *sent) *sent {
 	return &sent{Post: p, kind: failed.kind}
 }
 
+// refusals are the statuses with which platforms refuse a post for good. Other platforms than X have errors of permissions with 403,
+// after which the post is sent again.
+var refusals = map[v1alpha1.Platform]int{
+	v1alpha1.PlatformX: http.StatusForbidden, v1alpha1.PlatformThreads: http.StatusBadRequest, v1alpha1.PlatformFacebook: http.StatusBadRequest,
+	v1alpha1.PlatformMastodon: http.StatusUnprocessableEntity,
+}
+
 var _ = Describe("A refused post that two posts retry at once", func() {
 	It("is published once, wherever the manager is killed", func(ctx SpecContext) {
 		on := []v1alpha1.Platform{v1alpha1.PlatformX}
@@ -50,7 +57,7 @@ var _ = Describe("A refused post that two posts retry at once", func() {
 		for _, to := range on {
 			for _, point := range retrying {
 				Expect(platform.Fault(ctx, sandboxtest.Fault{
-					Platform: string(to), Account: tm.accounts[to].ID, Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: 1,
+					Platform: string(to), Account: tm.accounts[to].ID, Operation: "publish", Kind: "status", Status: refusals[to], Times: 1,
 				})).To(Succeed())
 				failed := tm.post(ctx, aText, "refused, and its retry killed "+point, to)
 				Eventually(func() bool { return over(ctx, failed) }).Should(BeTrue())
