@@ -79,10 +79,12 @@ var _ = Describe("The crash matrix", Ordered, func() {
 
 	kill := func() { m.kill() }
 
-	// meet waits until the failure has happened, or until all posts are finished and have not reached the point.
-	meet := func(ctx SpecContext, met <-chan struct{}, posts ...*sent) (came bool) {
+	// await waits until the failure has happened, or until all posts are finished and have not reached the point. It calls tend
+	// meanwhile.
+	await := func(ctx SpecContext, tend func(), met <-chan struct{}, posts ...*sent) (came bool) {
 		GinkgoHelper()
 		Eventually(func() bool {
+			tend()
 			select {
 			case <-met:
 				return true
@@ -95,6 +97,16 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		}
 		<-met
 		return true
+	}
+	meet := func(ctx SpecContext, met <-chan struct{}, posts ...*sent) (came bool) {
+		GinkgoHelper()
+		return await(ctx, func() {}, met, posts...)
+	}
+	// outlive is meet for a failure of another process. A manager that exits because it cannot renew its lease is restarted, as
+	// in Kubernetes.
+	outlive := func(ctx SpecContext, met <-chan struct{}, posts ...*sent) (came bool) {
+		GinkgoHelper()
+		return await(ctx, func() { m = revive(m) }, met, posts...)
 	}
 	// killed creates posts and kills the manager when one of them reaches a point.
 	killed := func(ctx SpecContext, point string, of ...pair) {
@@ -325,7 +337,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 					}
 				})
 				made := tm.post(ctx, aFilm, "killed the "+s.name+" "+point, aFilm.targets()...)
-				if meet(ctx, met, made) {
+				if outlive(ctx, met, made) {
 					sum.serverKills++
 				} else {
 					close(settled)
@@ -338,7 +350,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 
 	cuts := func(ctx SpecContext, point string, link *proxy, way cut, hold time.Duration, of pair) {
 		met := points.once(point, func() { link.set(way) })
-		if meet(ctx, met, tm.post(ctx, of.kind, fmt.Sprintf("cut off at %s for %s", point, hold), of.to)) {
+		if outlive(ctx, met, tm.post(ctx, of.kind, fmt.Sprintf("cut off at %s for %s", point, hold), of.to)) {
 			wait(hold)
 			link.set(open)
 			sum.cuts++
