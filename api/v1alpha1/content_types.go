@@ -17,7 +17,7 @@ type MediaReference struct {
 	Name string `json:"name"`
 
 	// altText describes the image or video for people who cannot see it, in at most 1,000 characters. Defaults to the Media's altText. It is
-	// sent to X, Threads and Mastodon with images and videos, and to Instagram and Facebook with images. YouTube and TikTok do not accept one.
+	// sent to X, Threads, Bluesky and Mastodon with images and videos, and to Instagram and Facebook with images. YouTube and TikTok do not accept one.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1000
 	AltText string `json:"altText,omitempty"`
