@@ -4,6 +4,7 @@
 package posting
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -22,9 +23,7 @@ func PresumedPlatform(target *v1alpha1.PostTarget) v1alpha1.Platform {
 		return v1alpha1.PlatformMastodon
 	}
 	for word := range strings.FieldsFuncSeq(target.ConnectionRef.Name, func(r rune) bool { return r == '-' || r == '.' }) {
-		switch platform := v1alpha1.Platform(word); platform {
-		case v1alpha1.PlatformYouTube, v1alpha1.PlatformTikTok, v1alpha1.PlatformInstagram, v1alpha1.PlatformThreads, v1alpha1.PlatformX,
-			v1alpha1.PlatformFacebook, v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon:
+		if platform := v1alpha1.Platform(word); slices.Contains(v1alpha1.Platforms(), platform) {
 			return platform
 		}
 	}

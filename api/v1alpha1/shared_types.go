@@ -20,6 +20,15 @@ const (
 	PlatformMastodon  Platform = "mastodon"
 )
 
+// Platforms returns the known platforms, in the order of menus and lists. Those that version 1 of the REST API does not
+// have come last.
+func Platforms() []Platform {
+	return []Platform{
+		PlatformX, PlatformThreads, PlatformInstagram, PlatformFacebook, PlatformTikTok, PlatformYouTube,
+		PlatformBluesky, PlatformMastodon,
+	}
+}
+
 // InVersion1 reports whether version 1 of the REST API has the platform. Its contract lists six; later ones exist only in
 // the resources, the web application and version 2.
 func (p Platform) InVersion1() bool {
@@ -27,6 +36,18 @@ func (p Platform) InVersion1() bool {
 	case PlatformYouTube, PlatformTikTok, PlatformInstagram, PlatformThreads, PlatformX, PlatformFacebook:
 		return true
 	case PlatformBluesky, PlatformMastodon:
+		return false
+	default:
+		return false
+	}
+}
+
+// HasLanguage reports whether posts on the platform have a language.
+func (p Platform) HasLanguage() bool {
+	switch p {
+	case PlatformBluesky, PlatformMastodon:
+		return true
+	case PlatformYouTube, PlatformTikTok, PlatformInstagram, PlatformThreads, PlatformX, PlatformFacebook:
 		return false
 	default:
 		return false

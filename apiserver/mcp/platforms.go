@@ -11,13 +11,6 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// platformNames are all platforms, in display order. Those that version 1 does not have come last.
-var platformNames = []v1alpha1.Platform{
-	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram,
-	v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
-	v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon,
-}
-
 // platformRules are a platform's limits as agents read them. They come from the capabilities that validate posts.
 type platformRules struct {
 	Platform   v1alpha1.Platform   `json:"platform"`
@@ -47,7 +40,7 @@ type cardRules struct {
 // rules returns the rules of the edition's platforms that this installation can publish to.
 func (e *edition) rules(capabilities func(v1alpha1.Platform) (platforms.Capabilities, bool)) []platformRules {
 	var all []platformRules
-	for _, name := range platformNames {
+	for _, name := range v1alpha1.Platforms() {
 		c, ok := capabilities(name)
 		if !ok || e.version1 && !name.InVersion1() {
 			continue

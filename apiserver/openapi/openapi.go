@@ -41,8 +41,8 @@ type Capabilities = func(v1alpha1.Platform) (platforms.Capabilities, bool)
 // LaterPlatforms returns the platforms that version 1 does not have and to which the installation publishes.
 func LaterPlatforms(of Capabilities) []v1alpha1.Platform {
 	var later []v1alpha1.Platform
-	for _, name := range []v1alpha1.Platform{v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon} {
-		if _, ok := of(name); ok {
+	for _, name := range v1alpha1.Platforms() {
+		if _, ok := of(name); ok && !name.InVersion1() {
 			later = append(later, name)
 		}
 	}

@@ -130,7 +130,7 @@ func (s *Site) targetFields(a *v1alpha1.Connection, t *targetWriting) g.Node {
 			h.Label(h.For(title), g.Text("Title on YouTube")), h.Input(h.ID(title), h.Name(title), h.Dir("auto"), h.Value(t.title), h.MaxLength("200"), h.AutoComplete("off")))),
 		g.If(a.Spec.Platform == v1alpha1.PlatformTikTok, s.tiktokFields(a, t)),
 		g.If(a.Spec.Platform == v1alpha1.PlatformMastodon, mastodonFields(a.Name, &t.mastodon)),
-		g.If(hasLanguages(a.Spec.Platform), h.P(h.Class("field"), h.Label(h.For(language), g.Text("Language on "+a.Spec.Platform.Title())),
+		g.If(a.Spec.Platform.HasLanguage(), h.P(h.Class("field"), h.Label(h.For(language), g.Text("Language on "+a.Spec.Platform.Title())),
 			h.Input(h.ID(language), h.Name(language), h.Value(t.language), h.MaxLength("12"), h.Placeholder("such as en or pt-BR"), h.AutoComplete("off")))),
 		h.Details(h.Class("only-caption"), g.If(t.caption != "", g.Attr("open")),
 			h.Summary(g.Text("Different text for "+a.Spec.Platform.Title())),

@@ -71,8 +71,9 @@ func (s *Site) accounts(v *visit) []*v1alpha1.Connection {
 		return nil
 	}
 	all := slices.DeleteFunc(s.Service.Connections.List(v.namespace), func(c *v1alpha1.Connection) bool { return !c.DeletionTimestamp.IsZero() })
+	order := v1alpha1.Platforms()
 	slices.SortFunc(all, func(a, b *v1alpha1.Connection) int {
-		return cmp.Or(slices.Index(platformOrder, a.Spec.Platform)-slices.Index(platformOrder, b.Spec.Platform), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(slices.Index(order, a.Spec.Platform)-slices.Index(order, b.Spec.Platform), cmp.Compare(a.Name, b.Name))
 	})
 	return all
 }
@@ -118,7 +119,7 @@ func (s *Site) connectButtons(v *visit) g.Node {
 			"An administrator of this installation can set one up for each platform."))
 	}
 	return h.Section(h.Header(h.Class("section"), h.H2(g.Text("Connect an account"))),
-		h.Ul(h.Class("connect"), g.Map(platformOrder, func(p v1alpha1.Platform) g.Node {
+		h.Ul(h.Class("connect"), g.Map(v1alpha1.Platforms(), func(p v1alpha1.Platform) g.Node {
 			return g.If(slices.Contains(offered, p), h.Li(form(v.path("connections/connect"), "", hidden("platform", string(p)),
 				h.Button(h.Type("submit"), h.Class("button"), chip(p), g.Text("Connect "+p.Title())))))
 		})))

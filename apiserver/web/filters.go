@@ -24,16 +24,10 @@ var listed = []v1alpha1.PostPhase{
 	v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed,
 }
 
-// platformOrder is the order of platforms in menus; see Site.offered.
-var platformOrder = []v1alpha1.Platform{
-	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram, v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube,
-	v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon,
-}
-
 // offered returns the platforms that menus and texts name. Those that version 1 of the API does not have are named only
 // in an installation that publishes there.
 func (s *Site) offered() (names []v1alpha1.Platform) {
-	for _, p := range platformOrder {
+	for _, p := range v1alpha1.Platforms() {
 		if _, publishes := s.Service.Capabilities(p); publishes || p.InVersion1() {
 			names = append(names, p)
 		}
@@ -73,7 +67,7 @@ func filtersOf(query url.Values) filters {
 	if status := v1alpha1.PostPhase(query.Get("status")); slices.Contains([]v1alpha1.PostPhase{stateUndecided, stateUnhandled}, status) || slices.Contains(listed, status) {
 		f.status = status
 	}
-	if platform := v1alpha1.Platform(query.Get("platform")); slices.Contains(platformOrder, platform) {
+	if platform := v1alpha1.Platform(query.Get("platform")); slices.Contains(v1alpha1.Platforms(), platform) {
 		f.platform = platform
 	}
 	if kind := v1alpha1.Category(query.Get("kind")); slices.Contains(kindOrder, kind) {

@@ -154,7 +154,7 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 			Spec:       v1alpha1.TeamSpec{Namespace: name, Subscription: v1alpha1.Subscription{Plan: v1alpha1.PlanUnlimited, State: v1alpha1.SubscriptionActive}},
 		})
 	}
-	for _, platform := range platformOrder {
+	for _, platform := range v1alpha1.Platforms() {
 		c.connections[acme] = append(c.connections[acme], account(acme, "our-"+string(platform), platform))
 	}
 	w := &world{cluster: c, index: postindex.New()}

@@ -90,7 +90,7 @@ func TestPreviewReadsOnce(t *testing.T) {
 		w.upload(name)
 		form.Add("image", name)
 	}
-	for _, platform := range platformOrder {
+	for _, platform := range v1alpha1.Platforms() {
 		form.Add("target", "our-"+string(platform))
 	}
 	check := func() []string {
@@ -153,7 +153,7 @@ func TestPreviewIsBounded(t *testing.T) {
 	withCountedFiles(w)
 	image := url.Values{"category": {"image"}, "caption": {"a"}, "target": {"our-x"}}
 	thread := url.Values{"category": {"tree"}, "cards": {"100"}}
-	for _, platform := range platformOrder {
+	for _, platform := range v1alpha1.Platforms() {
 		thread.Add("target", "our-"+string(platform))
 	}
 	for i := range 10 {

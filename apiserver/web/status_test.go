@@ -73,7 +73,7 @@ func became(states ...v1alpha1.TargetState) func(*v1alpha1.Post) {
 		caption := post.Spec.Targets[0].Caption
 		post.Spec.Targets = nil
 		for i, state := range states {
-			platform := platformOrder[i]
+			platform := v1alpha1.Platforms()[i]
 			post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "our-" + string(platform)}, Caption: caption})
 			target := v1alpha1.TargetStatus{Index: int32(i), Platform: platform, State: state, Attempt: &v1alpha1.Attempt{ID: "a", Outcome: v1alpha1.OutcomeRefused}}
 			switch state {

@@ -41,7 +41,7 @@ func optionsOf(t *v1alpha1.PostTarget, platform v1alpha1.Platform) []g.Node {
 			out = append(out, h.Li(g.Text("Files are hidden until they are opened")))
 		}
 	}
-	if t.Language != "" && (platform == "" || hasLanguages(platform)) {
+	if t.Language != "" && (platform == "" || platform.HasLanguage()) {
 		out = append(out, h.Li(g.Text("Language: "+t.Language)))
 	}
 	return out

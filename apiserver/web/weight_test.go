@@ -30,7 +30,7 @@ const maxWeight = 46 << 10
 func crowded() *world {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	for i := range 4 {
-		w.connections[acme] = append(w.connections[acme], account(acme, fmt.Sprint("more-", i), platformOrder[i]))
+		w.connections[acme] = append(w.connections[acme], account(acme, fmt.Sprint("more-", i), v1alpha1.Platforms()[i]))
 	}
 	for i := range 10_000 {
 		w.index.Upsert(acme, crowdedPost(i, now.Add(time.Duration(i-2000)*9*time.Minute)), uint64(i+1))

@@ -45,11 +45,20 @@ func sentence(message string) string {
 // Parts of messages that API clients read too: platforms by their values in the API, units by how they are counted, and accounts by their
 // resource.
 var (
-	accepting    = regexp.MustCompile(`\b(x|threads|instagram|facebook|tiktok|youtube|bluesky|mastodon)(,? (?:which )?(?:accepts|does not accept))\b`)
-	postsTo      = regexp.MustCompile(`\b(post to|title on) (x|threads|instagram|facebook|tiktok|youtube|bluesky|mastodon)\b`)
+	accepting    = regexp.MustCompile(`\b(` + platformWords() + `)(,? (?:which )?(?:accepts|does not accept))\b`)
+	postsTo      = regexp.MustCompile(`\b(post to|title on) (` + platformWords() + `)\b`)
 	characters   = regexp.MustCompile(`\b(?:UTF-16 code units|weighted characters|characters \(an emoji counts its UTF-8 bytes\)) are too many\b`)
 	accountWords = strings.NewReplacer("connection to post to", "account to post to", "choose another connection", "choose another account", "the other connections", "the other accounts")
 )
+
+// platformWords matches the platforms' values in the API.
+func platformWords() string {
+	var words []string
+	for _, p := range v1alpha1.Platforms() {
+		words = append(words, regexp.QuoteMeta(string(p)))
+	}
+	return strings.Join(words, "|")
+}
 
 // forPeople words a message for the web application's users.
 func forPeople(message string) string {

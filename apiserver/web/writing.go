@@ -228,7 +228,7 @@ func (w *writing) filledCards() []v1alpha1.TreeCard {
 // post.
 func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.PostTarget {
 	out := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: t.connection}}
-	if platform == "" || hasLanguages(platform) {
+	if platform == "" || platform.HasLanguage() {
 		out.Language = t.language
 	}
 	if options := t.mastodon; mayBe(platform, v1alpha1.PlatformMastodon) && options != (v1alpha1.MastodonOptions{}) {
@@ -267,11 +267,6 @@ func (t *targetWriting) tiktokOf(category v1alpha1.Category) *v1alpha1.TikTokOpt
 		options.PrivacyLevel, options.AutoAddMusic = "", false
 	}
 	return &options
-}
-
-// hasLanguages reports whether posts on a platform have a language.
-func hasLanguages(platform v1alpha1.Platform) bool {
-	return platform == v1alpha1.PlatformBluesky || platform == v1alpha1.PlatformMastodon
 }
 
 func writingOf(spec *v1alpha1.PostSpec, zone *time.Location) *writing {

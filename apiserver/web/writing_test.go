@@ -93,7 +93,7 @@ func TestFormOfAnyPost(t *testing.T) {
 		case whenLater:
 			spec.ScheduledAt = new(v1alpha1.NewTime(time.UnixMilli(rapid.Int64Range(now.UnixMilli(), now.AddDate(20, 0, 0).UnixMilli()).Draw(r, "at"))))
 		}
-		for _, platform := range platformOrder {
+		for _, platform := range v1alpha1.Platforms() {
 			if rapid.Bool().Draw(r, "on "+string(platform)) {
 				spec.Targets = append(spec.Targets, targetOf(r, spec.Category, platform, captions))
 			}
@@ -110,7 +110,7 @@ func sameTime(a, b *v1alpha1.Time) bool { return a.Equal(b) }
 // targetOf draws a target, with the options that the form has.
 func targetOf(r *rapid.T, category v1alpha1.Category, platform v1alpha1.Platform, captions *rapid.Generator[string]) v1alpha1.PostTarget {
 	t := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: "our-" + string(platform)}}
-	if hasLanguages(platform) {
+	if platform.HasLanguage() {
 		t.Language = rapid.SampledFrom([]string{"", "en", "zh-Hant-TW"}).Draw(r, "language")
 	}
 	if options := (v1alpha1.MastodonOptions{

@@ -79,17 +79,15 @@ func TestHostsAreNotShared(t *testing.T) {
 }
 
 func everyPlatform(secret string) *configv1alpha1.Platforms {
-	section := func() *configv1alpha1.Platform {
-		return &configv1alpha1.Platform{ClientID: "id", ClientSecretFile: secret}
+	config := &configv1alpha1.Platforms{}
+	for _, section := range config.Sections() {
+		*section = &configv1alpha1.Platform{ClientID: "id", ClientSecretFile: secret}
 	}
-	return &configv1alpha1.Platforms{
-		Bluesky: section(), Facebook: section(), Instagram: section(), Mastodon: section(), Threads: section(), TikTok: section(), X: section(),
-		YouTube: section(),
-	}
+	return config
 }
 
 func TestLoadPlatforms(t *testing.T) {
-	all := []v1alpha1.Platform{"bluesky", "facebook", "instagram", "mastodon", "threads", "tiktok", "x", "youtube"}
+	all := slices.Sorted(slices.Values(v1alpha1.Platforms()))
 	secret := filepath.Join(t.TempDir(), "secret")
 	must.Succeed(t, os.WriteFile(secret, []byte("s3cr3t\n"), 0o600))
 	withKey := everyPlatform(secret)
@@ -229,7 +227,7 @@ func TestPlatformsUseTheClock(t *testing.T) {
 // TestShutdownWaitsForCalls compares the manager's shutdown timeout with the longest time that a shutdown may take.
 func TestShutdownWaitsForCalls(t *testing.T) {
 	registry, err := loadPlatforms(everyPlatform(""), transport.New(transport.Options{}), nil, clock.RealClock{})
-	if err != nil || len(registry) != 8 {
+	if err != nil || len(registry) != len(v1alpha1.Platforms()) {
 		t.Fatalf("got %d platforms, %v", len(registry), err)
 	}
 	c := configv1alpha1.DefaultManager()

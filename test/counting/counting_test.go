@@ -22,16 +22,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/platforms/bluesky"
-	"github.com/herald-social/herald/platforms/instagram"
-	"github.com/herald-social/herald/platforms/mastodon"
-	"github.com/herald-social/herald/platforms/threads"
-	"github.com/herald-social/herald/platforms/tiktok"
-	"github.com/herald-social/herald/platforms/x"
-	"github.com/herald-social/herald/platforms/youtube"
 	"github.com/herald-social/herald/test/must"
+	"github.com/herald-social/herald/test/realplatforms"
 )
 
 // few is the number of strings in a full test run. COUNTING_TEXTS overrides it.
@@ -112,16 +105,11 @@ func whole(is bool) int {
 
 // declared returns the counts by the platforms' capabilities.
 func declared() map[v1alpha1.Platform]platforms.Capabilities {
-	client := transport.New(transport.Options{})
-	return map[v1alpha1.Platform]platforms.Capabilities{
-		v1alpha1.PlatformX:         x.New(x.Config{}, client).Capabilities(),
-		v1alpha1.PlatformThreads:   threads.New(threads.Config{}, client).Capabilities(),
-		v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{}, client).Capabilities(),
-		v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, client).Capabilities(),
-		v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, client).Capabilities(),
-		v1alpha1.PlatformBluesky:   bluesky.New(bluesky.Config{}, client).Capabilities(),
-		v1alpha1.PlatformMastodon:  mastodon.New(mastodon.Config{}, client).Capabilities(),
+	limits := map[v1alpha1.Platform]platforms.Capabilities{}
+	for name, platform := range realplatforms.All() {
+		limits[name] = platform.Capabilities()
 	}
+	return limits
 }
 
 var (
