@@ -14,8 +14,6 @@ package bluesky
 import (
 	"time"
 
-	"github.com/rivo/uniseg"
-
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
@@ -105,7 +103,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 		VideoDoubt:           "Bluesky announced this limit in 2025, and has raised the size of videos since.",
 		MaxCaption:           maxGraphemes,
 		CaptionUnit:          "characters",
-		CaptionLength:        uniseg.GraphemeClusterCount,
+		CaptionLength:        graphemes,
 		CaptionProblem:       captionProblem,
 		Display:              platforms.Display{Links: links},
 		PreparedTTL:          uploadsLast,

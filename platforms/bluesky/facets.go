@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rivo/uniseg"
-
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 	"github.com/herald-social/herald/platforms/internal/textlinks"
@@ -68,7 +66,7 @@ func links(text string) []platforms.Link {
 
 func valid(link string) bool {
 	if tag, isTag := cutTag(link); isTag {
-		return len(tag) <= maxTagBytes && uniseg.GraphemeClusterCount(tag) <= maxTagGraphemes
+		return len(tag) <= maxTagBytes && graphemes(tag) <= maxTagGraphemes
 	}
 	return !strings.HasPrefix(link, "@") || len(link) <= maxHandle+1
 }
