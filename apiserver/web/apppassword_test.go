@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,18 +80,21 @@ func TestConnectByAppPassword(t *testing.T) {
 // version 1 of the API does not have do not name it.
 func TestLaterPlatformsAreNotMentioned(t *testing.T) {
 	t.Parallel()
+	const bluesky, mastodon = v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon
 	for name, tc := range map[string]struct {
 		reason string
-		has    bool
+		has    []v1alpha1.Platform
 	}{
-		"configured": {"menus and texts name the platform", true},
-		"not":        {"the page does not mention the platform", false},
+		"both":     {"menus and texts name each platform", []v1alpha1.Platform{bluesky, mastodon}},
+		"bluesky":  {"the pages do not mention the other platform", []v1alpha1.Platform{bluesky}},
+		"mastodon": {"the pages do not mention the other platform", []v1alpha1.Platform{mastodon}},
+		"neither":  {"the pages mention the platforms of version 1 only", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(clocktesting.NewFakeClock(now), func(c *Config) {
 				c.Service.Capabilities = func(p v1alpha1.Platform) (platforms.Capabilities, bool) {
-					if p == v1alpha1.PlatformBluesky && !tc.has {
+					if !p.InVersion1() && !slices.Contains(tc.has, p) {
 						return platforms.Capabilities{}, false
 					}
 					return realplatforms.All().Capabilities(p)
@@ -103,8 +107,10 @@ func TestLaterPlatformsAreNotMentioned(t *testing.T) {
 			}
 			w.connections[acme] = nil
 			text += w.serve(newRequest(&administrator, "/teams/"+acme+"/posts", nil)).Body.String()
-			if got := strings.Contains(strings.ToLower(text), "bluesky"); got != tc.has {
-				t.Errorf("%s: the pages mention the platform: %v", tc.reason, got)
+			for _, p := range []v1alpha1.Platform{bluesky, mastodon} {
+				if got := strings.Contains(strings.ToLower(text), string(p)); got != slices.Contains(tc.has, p) {
+					t.Errorf("%s: the pages mention %s: %v", tc.reason, p, got)
+				}
 			}
 		})
 	}

@@ -48,6 +48,10 @@ func TestArrange(t *testing.T) {
 		{"Instagram shows a carousel", v1alpha1.PlatformInstagram, images(2), slides},
 		{"a video on Instagram is a reel", v1alpha1.PlatformInstagram, []bridge.MediaPreview{film(1280, 720, time.Minute)}, upright},
 		{"Facebook arranges an album in a grid", v1alpha1.PlatformFacebook, images(6), pattern},
+		{"Bluesky arranges two to four images in a grid", v1alpha1.PlatformBluesky, images(4), pattern},
+		{"Bluesky keeps an upright video's aspect ratio", v1alpha1.PlatformBluesky, []bridge.MediaPreview{portrait}, one},
+		{"Mastodon arranges two to four images in a grid", v1alpha1.PlatformMastodon, images(4), pattern},
+		{"Mastodon keeps an image's aspect ratio", v1alpha1.PlatformMastodon, images(1), one},
 		{"an image on TikTok fills the screen", v1alpha1.PlatformTikTok, images(1), upright},
 		{"TikTok swipes through images", v1alpha1.PlatformTikTok, images(3), slides},
 		{"a wide video on TikTok has black bars", v1alpha1.PlatformTikTok, []bridge.MediaPreview{film(1280, 720, time.Minute)}, upright},
@@ -94,6 +98,7 @@ func TestMockMedia(t *testing.T) {
 		{"five tiles need no count", "our-facebook", 5, nil, 5},
 		{"a carousel numbers its files", "our-instagram", 3, []string{"1/3", "3/3"}, 3},
 		{"files that X does not accept are counted", "our-x", 6, []string{"and 2 more files"}, 4},
+		{"files that Bluesky does not accept are counted", "our-bluesky", 6, []string{"and 2 more files"}, 4},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,6 +77,49 @@ func images(page *html.Node) (found []string) {
 		}
 	}
 	return found
+}
+
+// TestPreviewOnLaterPlatforms verifies the frame and the length of a text on platforms that version 1 of the API does not
+// have.
+func TestPreviewOnLaterPlatforms(t *testing.T) {
+	t.Parallel()
+	const flag = "\U0001F1E9\U0001F1EA"
+	tests := []struct {
+		name, account, caption string
+		count, class, label    string
+		problem                string
+	}{
+		{"the longest text on Bluesky", "our-bluesky", strings.Repeat("a", 300), "300 of 300 characters", "count near", "Bluesky, Account our-bluesky", ""},
+		{"a flag counts one on Bluesky", "our-bluesky", flag, "1 of 300 characters as Bluesky counts them", "count", "Bluesky, Account our-bluesky", ""},
+		{"a longer text is a problem on Bluesky", "our-bluesky", strings.Repeat("a", 301), "301 of 300 characters", "count over", "Bluesky, Account our-bluesky", "Bluesky, which accepts at most 300"},
+		{"the longest text on Mastodon", "our-mastodon", strings.Repeat("a", 500), "500 of 500 characters", "count near", "Mastodon, Account our-mastodon", ""},
+		{"a longer text is a problem on Mastodon", "our-mastodon", strings.Repeat("a", 501), "501 of 500 characters", "count over", "Mastodon, Account our-mastodon", "Mastodon, which accepts at most 500"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			page := newWorld(clocktesting.NewFakeClock(now)).preview(t, tc.account, tc.caption)
+			meter, frame := "", ""
+			for _, n := range elements(page, "output") {
+				if id, _ := attribute(n, "id"); id == "count-"+tc.account {
+					class, _ := attribute(n, "class")
+					meter = class + ": " + textOf(n)
+				}
+			}
+			for _, n := range elements(page, "section") {
+				if id, _ := attribute(n, "id"); id == "mock-"+tc.account {
+					class, _ := attribute(n, "class")
+					label, _ := attribute(n, "aria-label")
+					frame = class + ": " + label
+					says(t, tc.name, textOf(n), []string{tc.caption, tc.problem}, nil)
+				}
+			}
+			want := []string{tc.class + ": " + tc.count, "mock on-" + strings.TrimPrefix(tc.account, "our-") + ": " + tc.label}
+			if diff := cmp.Diff(want, []string{meter, frame}); diff != "" {
+				t.Errorf("the length and the frame (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 // TestPreviewReadsOnce verifies that a preview reads each file once, however many accounts there are, and that the next
