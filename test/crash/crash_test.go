@@ -32,9 +32,14 @@ func report(name string, sum *totals) {
 	Expect(all.twice).To(BeZero(), "published twice")
 	Expect(all.lost).To(BeZero(), "lost")
 	Expect(all.denied).To(BeZero(), "published but failed")
+	Expect(sum.sum(idempotent).givenUp).To(BeZero(), "given up although a repeated call cannot publish twice")
 	Expect(sum.unnamed).To(BeZero(), "given up without naming what to check")
 	Expect(all.looked).NotTo(BeZero(), "no lookup settled an outcome: the kills came at the wrong moments")
 }
+
+// idempotent reports whether the platform keeps one post per key that Herald chooses: one lookup then always settles a
+// lost response.
+func idempotent(p pair) bool { return registry[p.to].Capabilities().Idempotent }
 
 // expectCalls expects that every publishing call is recorded. Like X, the sandbox rejects duplicate text, so a second
 // call would not show up as a second post.
@@ -200,15 +205,20 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	})
 
 	It("kills the manager between two posts with the same text", func(ctx SpecContext) {
-		// X and Facebook reject duplicate text; Threads shows both.
-		for _, point := range protocol {
-			text := "the same words, killed " + point
-			tm.say(ctx, aText, text, time.Time{}, v1alpha1.PlatformThreads)
-			met := points.once(point, kill)
-			tm.say(ctx, aText, text, time.Time{}, v1alpha1.PlatformThreads)
-			Eventually(met).Should(BeClosed(), point)
-			sum.kills++
-			m = startManager()
+		// X and Facebook reject duplicate text. Threads shows both, and Bluesky does under their keys.
+		for _, to := range []v1alpha1.Platform{v1alpha1.PlatformThreads, v1alpha1.PlatformBluesky} {
+			for _, point := range protocol {
+				if !long && to != v1alpha1.PlatformThreads && point != post.PointAfterAnswer {
+					continue
+				}
+				text := "the same words, killed " + point
+				tm.say(ctx, aText, text, time.Time{}, to)
+				met := points.once(point, kill)
+				tm.say(ctx, aText, text, time.Time{}, to)
+				Eventually(met).Should(BeClosed(), point)
+				sum.kills++
+				m = startManager()
+			}
 		}
 	})
 

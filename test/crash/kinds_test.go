@@ -9,32 +9,17 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/platforms"
-	"github.com/herald-social/herald/platforms/facebook"
-	"github.com/herald-social/herald/platforms/instagram"
-	"github.com/herald-social/herald/platforms/mastodon"
-	"github.com/herald-social/herald/platforms/threads"
-	"github.com/herald-social/herald/platforms/tiktok"
-	"github.com/herald-social/herald/platforms/x"
-	"github.com/herald-social/herald/platforms/youtube"
+	"github.com/herald-social/herald/test/realplatforms"
 )
 
-// everywhere is the suite's platform order. It has every platform with a simulator: Bluesky's kills are counted on its
-// own server, in test/bluesky. An earlier version of Herald may not have the platforms that version 1 of the API lacks.
-var everywhere = slices.DeleteFunc([]v1alpha1.Platform{
-	v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformInstagram,
-	v1alpha1.PlatformFacebook, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube, v1alpha1.PlatformMastodon,
-}, func(p v1alpha1.Platform) bool { return os.Getenv("PREVIOUS_BUILD") != "" && !p.InVersion1() })
+// everywhere is the suite's platform order. An earlier version of Herald may not have the platforms that version 1 of the
+// API lacks.
+var everywhere = slices.DeleteFunc(v1alpha1.Platforms(), func(p v1alpha1.Platform) bool {
+	return os.Getenv("PREVIOUS_BUILD") != "" && !p.InVersion1()
+})
 
 // registry has each platform's capabilities.
-var registry = platforms.Registry{
-	v1alpha1.PlatformX:         x.New(x.Config{}, nil),
-	v1alpha1.PlatformThreads:   threads.New(threads.Config{}, nil),
-	v1alpha1.PlatformInstagram: instagram.New(instagram.Config{}, nil),
-	v1alpha1.PlatformFacebook:  facebook.New(facebook.Config{}, nil),
-	v1alpha1.PlatformTikTok:    tiktok.New(tiktok.Config{}, nil),
-	v1alpha1.PlatformYouTube:   youtube.New(youtube.Config{}, nil),
-	v1alpha1.PlatformMastodon:  mastodon.New(mastodon.Config{}, nil),
-}
+var registry = realplatforms.All()
 
 // kind is the content of a post, as far as it matters for delivery.
 type kind struct {

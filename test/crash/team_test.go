@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"image/color"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -116,7 +117,7 @@ func create(ctx context.Context, object client.Object) {
 
 func (t *team) connect(ctx context.Context, name v1alpha1.Platform) {
 	// Listings lag, as real ones do; the publishers are configured for 2 s. The quotas are never used up.
-	account, err := platform.Account(ctx, string(name), fmt.Sprintf("18%08d", serial.Add(1)), map[string]any{
+	account, err := platform.Account(ctx, string(name), newAccountID(name, serial.Add(1)), map[string]any{
 		"listing_lag_ms": 1500, "processing_ms": 300, "quota": 1000000,
 	})
 	Expect(err).NotTo(HaveOccurred())
@@ -142,6 +143,16 @@ func (t *team) connect(ctx context.Context, name v1alpha1.Platform) {
 	}
 	create(ctx, connection)
 	t.accounts[name] = account
+}
+
+// newAccountID returns the sandbox's id for the n-th account, in the platform's form.
+func newAccountID(on v1alpha1.Platform, n int64) string {
+	if on != v1alpha1.PlatformBluesky {
+		return fmt.Sprintf("18%08d", n)
+	}
+	const digits = 24 // each of them from 2 to 7, or a letter
+	number := strings.NewReplacer("0", "a", "1", "b").Replace(strconv.FormatInt(n, 8))
+	return "did:plc:" + strings.Repeat("a", digits-len(number)) + number
 }
 
 // mastodonHost is the server of accounts on Mastodon. The sandbox answers instead of it.
