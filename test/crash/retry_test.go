@@ -37,7 +37,7 @@ func (t *team) retry(ctx SpecContext, failed *sent) *sent {
 // after which the post is sent again.
 var refusals = map[v1alpha1.Platform]int{
 	v1alpha1.PlatformX: http.StatusForbidden, v1alpha1.PlatformThreads: http.StatusBadRequest, v1alpha1.PlatformFacebook: http.StatusBadRequest,
-	v1alpha1.PlatformMastodon: http.StatusUnprocessableEntity,
+	v1alpha1.PlatformMastodon: http.StatusUnprocessableEntity, v1alpha1.PlatformBluesky: http.StatusBadRequest,
 }
 
 var _ = Describe("A refused post that two posts retry at once", func() {
