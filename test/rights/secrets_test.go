@@ -123,7 +123,7 @@ var _ = DescribeTable("With any roles, the manager is restricted by policies: it
 		return change(ctx, powerful, copied("1"), `{"metadata":{"annotations":{"social.herald.dev/renewal":"a"}}}`)
 	}, nobody),
 	Entry("adopts new tokens from a user", func(ctx context.Context) error {
-		return change(ctx, powerful, copied("1"), `{"metadata":{"annotations":{"social.herald.dev/input":"b","social.herald.dev/earlier-inputs":"a"}},"data":{"accessToken":"Yg==","expiresAt":null,"clientID":"Yg==","clientSecret":"Yg=="}}`)
+		return change(ctx, powerful, copied("1"), `{"metadata":{"annotations":{"social.herald.dev/input":"b","social.herald.dev/earlier-inputs":"a","social.herald.dev/granted-at":"2026-11-29T09:00:00Z"}},"data":{"accessToken":"Yg==","expiresAt":null,"clientID":"Yg==","clientSecret":"Yg=="}}`)
 	}, nobody),
 	Entry("registers a working copy", func(ctx context.Context) error {
 		return change(ctx, powerful, copied("1", func(s *corev1.Secret) { s.Name = tokens.RegisterName }), `{"data":{"a":"Yg=="}}`)
