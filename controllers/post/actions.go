@@ -14,11 +14,9 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/dispatch"
-	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/controllers/post/internal/records"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/posting/delivery"
@@ -28,6 +26,7 @@ import (
 func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery.Facts, actions []delivery.Action) error {
 	for _, action := range actions {
 		var err error
+		var again bool // whether the action has added facts that change the decision
 		switch a := action.(type) {
 		case delivery.Record:
 			err = r.recordResults(ctx, p, f)
@@ -41,23 +40,21 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 			r.endPreparations(ctx, p, f, action)
 		case delivery.FindEarlier:
 			r.findEarlier(ctx, p, f)
-			return r.decideAgain(ctx, p, f)
+			again = true
 		case delivery.ReadOriginal:
-			return r.readOriginal(ctx, p, f)
+			again, err = true, r.retries.readOriginal(ctx, p, f)
 		case delivery.ReserveRetry:
-			return r.reserveRetry(ctx, p, f, a.Targets)
+			again, err = true, r.retries.reserve(ctx, p, f, a.Targets)
 		case delivery.Claim:
-			if r.readTokens(ctx, p, a.Targets) {
-				return r.decideAgain(ctx, p, f)
+			if again = r.readTokens(ctx, p, a.Targets); !again {
+				err = r.claim(ctx, p, a.Targets)
 			}
-			err = r.claim(ctx, p, a.Targets)
 		case delivery.Arm:
-			if r.readTokens(ctx, p, a.Targets) {
-				return r.decideAgain(ctx, p, f)
+			if again = r.readTokens(ctx, p, a.Targets); !again {
+				err = r.armer.arm(ctx, p, a.Targets)
 			}
-			err = r.arm(ctx, p, a.Targets)
 		case delivery.TakeBack:
-			return r.closeGroups(ctx, p, f, a.Groups)
+			again, err = true, r.armer.closeGroups(ctx, a.Groups)
 		case delivery.Write:
 			err = r.write(ctx, p, &a)
 		case delivery.Release:
@@ -68,8 +65,11 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 			p.requeueBy(p.state.warnAt)
 			p.requeueBy(p.armAt)
 		}
-		if err != nil || p.wrote {
+		switch {
+		case err != nil || p.wrote:
 			return err
+		case again:
+			return r.decideAgain(ctx, p, f)
 		}
 	}
 	return nil
@@ -249,7 +249,7 @@ func (r *Reconciler) claim(ctx context.Context, p *reconciliation, targets []int
 	if len(within) < len(deliveries) {
 		entered = p.Post.DeepCopy()
 	}
-	err = r.publisher.Publish(ctx, &publishHooks{r, p}, p.Post, &p.state.publish, within)
+	err = r.publisher.Publish(ctx, r.deliveries.hooks(p), p.Post, &p.state.publish, within)
 	if errors.Is(err, publish.ErrWithheld) {
 		r.queue.enqueue(p.key) // the next reconciliation reports the reason
 		if len(within) < len(deliveries) {
@@ -276,7 +276,7 @@ func (r *Reconciler) acquireGates(p *reconciliation, targets []int) (entered []*
 	first := map[string]*publish.Delivery{}
 	var gates []string
 	for _, i := range targets {
-		d := r.newDelivery(p, i)
+		d := r.deliveries.delivery(p, i)
 		if gate := d.Gate(); first[gate] == nil {
 			first[gate] = d
 			gates = append(gates, gate)
@@ -287,26 +287,6 @@ func (r *Reconciler) acquireGates(p *reconciliation, targets []int) (entered []*
 		entered = append(entered, first[gate])
 	}
 	return entered
-}
-
-func (r *Reconciler) target(p *reconciliation, i int) *prepare.Target {
-	conn := p.conn(i)
-	return &prepare.Target{
-		Post: p.Post, Index: i, Conn: conn, Media: p.media, Token: p.tokens[conn.Name], Converts: p.converts,
-		Wake: func() { r.queue.enqueue(p.key) },
-	}
-}
-
-func (r *Reconciler) newDelivery(p *reconciliation, i int) *publish.Delivery {
-	conn := p.conn(i)
-	to, _ := r.o.Platforms[conn.Spec.Platform].(platforms.Publisher)
-	d := &publish.Delivery{Target: i, Conn: conn, To: to, Token: p.tokens[conn.Name]}
-	if ready := r.preparer.Result(&p.state.prepare, r.target(p, i)); ready != nil {
-		r.o.Failpoint(prepare.PointAfterPrepare)
-		d.Checkpoint, d.Secret, d.SecretHash = ready.Checkpoint, ready.Secret, ready.SecretHash
-		d.Unverified, d.Ambiguous = ready.Unverified, ready.Ambiguous
-	}
-	return d
 }
 
 // usageBackoff is the retry backoff for counting plan usage: one second for transient errors, and at most one minute,

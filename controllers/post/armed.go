@@ -17,42 +17,57 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/limits"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-func (r *Reconciler) groups() *publish.Groups {
-	if r.o.Groups == nil {
+// armer claims the posts of a crowd ahead of their time.
+type armer struct {
+	o          *Options
+	deliveries *deliveryBuilder
+	plans      *plans
+	limits     *limits.Limits
+	publisher  *publish.Publisher
+	recorder   *recorder
+	// results holds what could not be recorded about armed posts.
+	results *armedResults
+	// ended runs after the last call of an armed post, when its result is recorded.
+	ended func(context.Context, *reconciliation)
+}
+
+func newGroups(o *Options) *publish.Groups {
+	if o.Groups == nil {
 		return nil
 	}
 	return publish.NewGroups(publish.GroupOptions{
-		Client: r.o.Client, APIReader: r.o.APIReader, Clock: r.o.Clock, Namespace: r.o.Groups.Namespace, Prefix: r.o.Groups.Prefix,
-		Owners: r.o.Groups.Owners, Within: r.o.SendWindow, Failpoint: r.o.Failpoint, Log: ctrl.Log.WithName("groups"),
+		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, Namespace: o.Groups.Namespace, Prefix: o.Groups.Prefix,
+		Owners: o.Groups.Owners, Within: o.SendWindow, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("groups"),
 	})
 }
 
 // groupState implements delivery.Facts.Group. Without groups, every group may be open.
-func (r *Reconciler) groupState(group string) delivery.GroupState {
-	if r.publisher.Groups == nil {
+func (a *armer) groupState(group string) delivery.GroupState {
+	if a.publisher.Groups == nil {
 		return delivery.GroupMayBeOpen
 	}
-	return r.publisher.Groups.State(group)
+	return a.publisher.Groups.State(group)
 }
 
 // closeGroups closes the groups of another process, which shows whether their calls were made.
-func (r *Reconciler) closeGroups(ctx context.Context, p *reconciliation, f *delivery.Facts, groups []string) error {
+func (a *armer) closeGroups(ctx context.Context, groups []string) error {
 	for _, group := range groups {
-		if err := r.publisher.Groups.Close(ctx, group); err != nil {
+		if err := a.publisher.Groups.Close(ctx, group); err != nil {
 			return err //nolint:wrapcheck // the error names the operation
 		}
 	}
-	return r.decideAgain(ctx, p, f)
+	return nil
 }
 
 // arm claims the targets ahead of their time. If that is not possible, the post is claimed when it is due.
-func (r *Reconciler) arm(ctx context.Context, p *reconciliation, targets []int) error {
+func (a *armer) arm(ctx context.Context, p *reconciliation, targets []int) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopping before a claim: %w", err)
 	}
@@ -63,7 +78,7 @@ func (r *Reconciler) arm(ctx context.Context, p *reconciliation, targets []int) 
 	var deliveries []*publish.Delivery
 	accounts := map[string]bool{}
 	for _, i := range targets {
-		d := r.newDelivery(p, i)
+		d := a.deliveries.delivery(p, i)
 		deliveries = append(deliveries, d)
 		accounts[d.Gate()] = true
 	}
@@ -71,16 +86,16 @@ func (r *Reconciler) arm(ctx context.Context, p *reconciliation, targets []int) 
 		return nil // two targets of one account are sent one after the other
 	}
 	// A refusal by the plan is reported by the claim, when the post is due.
-	within, err := r.plans.silently().enforceLimits(ctx, p, deliveries)
+	within, err := a.plans.silently().enforceLimits(ctx, p, deliveries)
 	if err != nil || len(within) < len(deliveries) {
 		p.Post.Status = *p.stored.DeepCopy()
 		return nil //nolint:nilerr // as above
 	}
-	err = r.publisher.Arm(ctx, &publishHooks{r, p}, p.Post, &p.state.publish, deliveries, bytes, func(post *v1alpha1.Post) publish.ArmedHooks {
-		return &armedHooks{publishHooks{r, p.after(post)}}
+	err = a.publisher.Arm(ctx, a.deliveries.hooks(p), p.Post, &p.state.publish, deliveries, bytes, func(post *v1alpha1.Post) publish.ArmedHooks {
+		return &armedHooks{a.deliveries.hooks(p.after(post)), a}
 	})
 	if errors.Is(err, publish.ErrNoGroupYet) {
-		p.armAt = r.o.Clock.Now().Add(publish.ArmPause)
+		p.armAt = a.o.Clock.Now().Add(publish.ArmPause)
 	}
 	if errors.Is(err, publish.ErrNoGroup) || errors.Is(err, publish.ErrWithheld) {
 		p.Post.Status = *p.stored.DeepCopy()
@@ -88,7 +103,7 @@ func (r *Reconciler) arm(ctx context.Context, p *reconciliation, targets []int) 
 	}
 	p.wrote = true
 	if errors.Is(err, publish.ErrDropped) {
-		r.recorder.warn(postSubject(p.Post), reasonRecordDropped, publish.ErrDropped.Error())
+		a.recorder.warn(postSubject(p.Post), reasonRecordDropped, publish.ErrDropped.Error())
 	}
 	return err //nolint:wrapcheck // the error names the operation
 }
@@ -113,7 +128,10 @@ func (p *reconciliation) after(post *v1alpha1.Post) *reconciliation {
 }
 
 // armedHooks are the hooks of an armed post.
-type armedHooks struct{ publishHooks }
+type armedHooks struct {
+	*publishHooks
+	armer *armer
+}
 
 // Calls implements publish.ArmedHooks. It reads again what may have changed since the post was armed.
 func (u *armedHooks) Calls(ctx context.Context, post *v1alpha1.Post, d *publish.Delivery) *platforms.Error {
@@ -121,31 +139,31 @@ func (u *armedHooks) Calls(ctx context.Context, post *v1alpha1.Post, d *publish.
 		return platforms.Errorf(platforms.ClassTransient, problem, args...)
 	}
 	var conn v1alpha1.Connection
-	if err := u.r.o.Client.Get(ctx, client.ObjectKeyFromObject(d.Conn), &conn); err != nil {
+	if err := u.o.Client.Get(ctx, client.ObjectKeyFromObject(d.Conn), &conn); err != nil {
 		return because("cannot read connection %q: %v", d.Conn.Name, err)
 	}
 	if conn.UID != d.Conn.UID || u.ContentHash(post, &publish.Delivery{Target: d.Target, Conn: &conn}) != posting.Of(post).Target(d.Target).Attempt.ContentHash {
 		return because("connection %q has changed since the post was claimed", d.Conn.Name)
 	}
-	now, connections := u.r.o.Clock.Now(), map[string]*v1alpha1.Connection{conn.Name: &conn}
-	limits, err := u.r.limits.Read(ctx, u.p.key, connections, now)
+	now, connections := u.o.Clock.Now(), map[string]*v1alpha1.Connection{conn.Name: &conn}
+	known, err := u.armer.limits.Read(ctx, u.p.key, connections, now)
 	if err != nil {
 		return because("%v", err)
 	}
-	owned, err := u.r.o.Owned(ctx, u.p.key.Namespace)
+	owned, err := u.o.Owned(ctx, u.p.key.Namespace)
 	if err != nil {
 		return because("%v", err)
 	}
 	f := &delivery.Facts{
 		Unowned: !owned,
-		View:    posting.Of(post), Now: now, Settings: u.r.o.settings(), Platforms: u.r.o.Platforms, Connections: connections, Media: u.p.media,
+		View:    posting.Of(post), Now: now, Settings: u.o.settings(), Platforms: u.o.Platforms, Connections: connections, Media: u.p.media,
 		Suspended:    u.Withheld(ctx),
-		BlockedUntil: func(conn *v1alpha1.Connection) time.Time { return limits.BlockedUntil(conn, now) },
+		BlockedUntil: func(conn *v1alpha1.Connection) time.Time { return known.BlockedUntil(conn, now) },
 	}
 	if b := f.Withheld(d.Target); b != nil {
 		return because("%s", b.Problem)
 	}
-	token, err := u.r.o.Tokens.Token(ctx, &conn)
+	token, err := u.o.Tokens.Token(ctx, &conn)
 	if err != nil {
 		return because("the credentials of connection %q cannot be used: %v", d.Conn.Name, err)
 	}
@@ -156,18 +174,10 @@ func (u *armedHooks) Calls(ctx context.Context, post *v1alpha1.Post, d *publish.
 // Ended implements publish.ArmedHooks. It ends the delivery as a reconciliation does.
 func (u *armedHooks) Ended(ctx context.Context, unrecorded map[string]delivery.Result) {
 	if len(unrecorded) > 0 {
-		u.r.armed.add(u.p.key, unrecorded)
+		u.armer.results.add(u.p.key, unrecorded)
 		return
 	}
-	if u.p.isFinished() {
-		u.r.tidy(ctx, u.p)
-	}
-	u.r.archiver.Enqueue(u.p.Post)
-}
-
-// claimStarted measures how late an armed post is.
-func (r *Reconciler) claimStarted(d *publish.Delivery, due time.Time) {
-	r.o.Metrics.Deliveries.ObserveLateness(d.Conn, due, r.o.Clock.Now())
+	u.armer.ended(ctx, u.p)
 }
 
 // armedResults holds results of armed posts until a reconciliation records them. Unlike a postState, it may be used

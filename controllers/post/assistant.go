@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/controllers/post/internal/prepare"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/posting"
@@ -27,8 +29,12 @@ import (
 // delivery.DecidePreparation. When this process begins to deliver posts, the assistant ends, and the running
 // preparations are continued by the Reconciler, which has the same state of each post.
 type assistant struct {
-	r     *Reconciler
-	queue *postQueue
+	o        *Options
+	states   *postStates
+	inputs   *inputReader
+	preparer *prepare.Preparer
+	steps    reconcileSteps
+	queue    *postQueue
 
 	// ended is set when this process delivers posts. active is held for reading by each reconciliation, and stopping
 	// cancels them.
@@ -38,11 +44,19 @@ type assistant struct {
 	stop     context.CancelFunc
 }
 
-// assistedAtOnce is the number of posts that an assistant reconciles concurrently. Uploads run in the background.
-const assistedAtOnce = 16
+// reconcileSteps are the steps that a reconciliation and a preparation share.
+type reconcileSteps interface {
+	fetch(ctx context.Context, key types.NamespacedName) (post *v1alpha1.Post, reduced bool, err error)
+	facts(p *reconciliation) *delivery.Facts
+	execute(ctx context.Context, p *reconciliation, f *delivery.Facts, actions []delivery.Action) error
+	result(p *reconciliation, err error) (ctrl.Result, error)
+}
 
-func newAssistant(r *Reconciler) *assistant {
-	a := &assistant{r: r, queue: newPostQueue(&r.o, r.states)}
+// maxAssisted is the number of posts that an assistant reconciles concurrently. Uploads run in the background.
+const maxAssisted = 16
+
+func newAssistant(o *Options, states *postStates, inputs *inputReader, preparer *prepare.Preparer, steps reconcileSteps) *assistant {
+	a := &assistant{o: o, states: states, inputs: inputs, preparer: preparer, steps: steps, queue: newPostQueue(o, states)}
 	a.stopping, a.stop = context.WithCancel(context.Background())
 	return a
 }
@@ -61,7 +75,7 @@ func (a *assistant) end() {
 
 // setupWithManager registers the assistant, which runs in every process. Without Options.Holder it does not exist.
 func (a *assistant) setupWithManager(mgr ctrl.Manager) error {
-	if a.r.o.Holder == "" {
+	if a.o.Holder == "" {
 		return nil
 	}
 	hasFiles := predicate.NewPredicateFuncs(func(obj client.Object) bool {
@@ -73,7 +87,7 @@ func (a *assistant) setupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.Post{}, builder.WithPredicates(hasFiles)).
 		WatchesRawSource(source.Func(a.queue.start)).
 		WithOptions(controller.Options{
-			NeedLeaderElection: new(false), MaxConcurrentReconciles: assistedAtOnce,
+			NeedLeaderElection: new(false), MaxConcurrentReconciles: maxAssisted,
 			ReconciliationTimeout: pacing.PostTimeout, RateLimiter: pacing.NewRateLimiter(),
 		}).
 		WithLogConstructor(conditions.ControllerLogConstructor(mgr.GetLogger(), "post-assistant")).
@@ -95,25 +109,24 @@ func (a *assistant) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	detach := context.AfterFunc(a.stopping, cancel) //nolint:contextcheck // it ends with the role of the assistant
 	defer detach()
 
-	r := a.r
-	post, _, err := r.fetch(ctx, req.NamespacedName)
+	post, _, err := a.steps.fetch(ctx, req.NamespacedName)
 	if err != nil || post == nil {
 		return ctrl.Result{}, err
 	}
-	defer r.preparer.ReleaseUnused(req.String(), post)
-	known := r.states.get(req.NamespacedName, post.UID)
+	defer a.preparer.ReleaseUnused(req.String(), post)
+	known := a.states.get(req.NamespacedName, post.UID)
 	if known.publish.Stale(post) {
 		return ctrl.Result{}, nil
 	}
-	p := newReconciliation(ctx, post, known, r.o.Clock.Now())
+	p := newReconciliation(ctx, post, known, a.o.Clock.Now())
 	p.decide = delivery.DecidePreparation
-	return r.result(p, a.prepare(ctx, p))
+	return a.steps.result(p, a.prepare(ctx, p))
 }
 
 func (a *assistant) prepare(ctx context.Context, p *reconciliation) error {
-	if err := a.r.inputs.readForPreparation(ctx, p); err != nil {
+	if err := a.inputs.readForPreparation(ctx, p); err != nil {
 		return err
 	}
-	facts := a.r.facts(p)
-	return a.r.execute(ctx, p, facts, p.decide(facts))
+	facts := a.steps.facts(p)
+	return a.steps.execute(ctx, p, facts, p.decide(facts))
 }

@@ -47,15 +47,17 @@ type Reconciler struct {
 	states    *postStates
 	objects   stats.Objects
 	queue     *postQueue
-	// crowds are the posts that are due soon, and armed holds what could not be recorded about armed posts.
+	// crowds are the posts that are due soon.
 	crowds *crowds
-	armed  *armedResults
 
 	inputs      *inputReader
 	assistant   *assistant
 	suspensions *suspensionReader
 	preparer    *prepare.Preparer
 	publisher   *publish.Publisher
+	deliveries  *deliveryBuilder
+	armer       *armer
+	retries     *retries
 	lookups     *lookup.Lookups
 	owners      *lookup.Owners
 	limits      *limits.Limits
@@ -91,7 +93,7 @@ func New(o Options) (*Reconciler, error) {
 		owners: lookup.NewOwners(o.APIReader, o.Clock), recorder: newRecorder(o.Events, o.Clock),
 	}
 	r.queue = newPostQueue(&r.o, r.states)
-	r.crowds, r.armed = newCrowds(&r.o, r.queue), newArmedResults(r.queue)
+	r.crowds = newCrowds(&r.o, r.queue)
 	r.suspensions = &suspensionReader{o: &r.o, states: r.states}
 	limiting := &limits.Options{Client: o.Client, APIReader: o.APIReader, Apps: o.Apps, Clock: o.Clock}
 	r.limits = limits.New(limiting)
@@ -108,8 +110,8 @@ func New(o Options) (*Reconciler, error) {
 		Conversions: o.Conversions, Unconverted: o.Unconverted,
 		TeamMedia: o.TeamMedia, Clock: o.Clock, Failpoint: o.Failpoint, MaxUploads: o.MaxUploads, Managers: o.Managers, Sent: o.Metrics.Sent,
 	})
-	r.assistant = newAssistant(r)
-	r.queue.assistant = r.assistant.queue
+	r.assistant = newAssistant(&r.o, r.states, r.inputs, r.preparer, r)
+	r.queue.assisted = r.assistant.queue
 	r.reporter = &reporter{o: &r.o, preparer: r.preparer, limits: limits.NewRecorder(limiting, r.limits), recorder: r.recorder, queue: r.queue}
 	r.lookups = &lookup.Lookups{
 		Client: o.Client, APIReader: o.APIReader, Token: o.Tokens.Token, Preparer: r.preparer, Owners: r.owners, Clock: o.Clock, Refused: r.reporter.reportRefusedToken,
@@ -118,10 +120,16 @@ func New(o Options) (*Reconciler, error) {
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
 		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.SendWindow, o.Clock), Owners: r.owners, DeadlineShift: r.suspensions.shift,
-		Groups: r.groups(), Recording: make(chan struct{}, min(maxArmedRecords, o.MaxConcurrentReconciles)), RecordingAside: make(chan struct{}, maxArmedRecordsAside),
-		ClaimStarted: r.claimStarted,
+		Groups: newGroups(&r.o), Recording: make(chan struct{}, min(maxArmedRecords, o.MaxConcurrentReconciles)), RecordingAside: make(chan struct{}, maxArmedRecordsAside),
+		ClaimStarted: r.reporter.claimStarted,
 		Changed:      r.reporter.changed, ClaimExpired: o.Metrics.ClaimExpired, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}
+	r.deliveries = &deliveryBuilder{o: &r.o, preparer: r.preparer, suspensions: r.suspensions, reporter: r.reporter, queue: r.queue}
+	r.armer = &armer{
+		o: &r.o, deliveries: r.deliveries, plans: r.plans, limits: r.limits, publisher: r.publisher, recorder: r.recorder,
+		results: newArmedResults(r.queue), ended: r.ended,
+	}
+	r.retries = &retries{o: &r.o, archiver: r.archiver}
 	return r, nil
 }
 

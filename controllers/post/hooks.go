@@ -21,18 +21,19 @@ import (
 // first and claims the second. It is short: until then, only the platform has a record of the published card.
 const cardPatience = time.Second
 
+// publishHooks are the hooks of one reconciliation's deliveries.
 type publishHooks struct {
-	r *Reconciler
+	*deliveryBuilder
 	p *reconciliation
 }
 
 func (u *publishHooks) Job(post *v1alpha1.Post, d *publish.Delivery) platforms.Job {
-	return u.r.preparer.Job(&prepare.Target{Post: post, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Converts: u.p.converts})
+	return u.preparer.Job(&prepare.Target{Post: post, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Converts: u.p.converts})
 }
 
 // Withheld implements publish.Hooks. A team may be suspended while a claim waits to be written.
 func (u *publishHooks) Withheld(ctx context.Context) bool {
-	return u.r.suspensions.now(ctx, u.p.key.Namespace)
+	return u.suspensions.now(ctx, u.p.key.Namespace)
 }
 
 func (u *publishHooks) ContentHash(post *v1alpha1.Post, d *publish.Delivery) string {
@@ -40,11 +41,11 @@ func (u *publishHooks) ContentHash(post *v1alpha1.Post, d *publish.Delivery) str
 }
 
 func (u *publishHooks) Ready(ctx context.Context, d *publish.Delivery, job *platforms.Job) *platforms.Error {
-	return u.r.preparer.Ready(ctx, d.Conn.Spec.Platform, job)
+	return u.preparer.Ready(ctx, d.Conn.Spec.Platform, job)
 }
 
 func (u *publishHooks) Claimed(batch []*publish.Delivery) {
-	now := u.r.o.Clock.Now()
+	now := u.o.Clock.Now()
 	for _, d := range batch {
 		u.p.state.prepare.Drop(d.Target)
 		u.p.hasUploadSecret = u.p.hasUploadSecret || d.Secret != ""
@@ -55,36 +56,36 @@ func (u *publishHooks) Claimed(batch []*publish.Delivery) {
 		if at := u.p.Post.Spec.ScheduledAt; at != nil && t.Attempt.Number == 1 {
 			due := at.Time
 			if t.SuspendedUntil != nil && t.TryUntil != nil {
-				due = attempt.Deadline(t).Add(-u.r.o.StartingDeadline)
+				due = attempt.Deadline(t).Add(-u.o.StartingDeadline)
 			}
-			u.r.o.Metrics.Deliveries.ObserveLateness(d.Conn, due, now)
+			u.o.Metrics.Deliveries.ObserveLateness(d.Conn, due, now)
 		}
 	}
 }
 
 func (u *publishHooks) Answered(d *publish.Delivery) {
-	u.r.reporter.observeLimits(u.p, d)
-	u.r.o.Metrics.Deliveries.Published(d.Conn.Spec.Platform, d.Result.Outcome)
-	u.r.reporter.unlisted(d.Conn.Spec.Platform, unlisted.Publish, d.Result.Err)
+	u.reporter.observeLimits(u.p, d)
+	u.o.Metrics.Deliveries.Published(d.Conn.Spec.Platform, d.Result.Outcome)
+	u.reporter.unlisted(d.Conn.Spec.Platform, unlisted.Publish, d.Result.Err)
 }
 
 func (u *publishHooks) Recorded(ctx context.Context, batch []*publish.Delivery) {
 	for _, d := range batch {
-		u.r.reporter.result(ctx, u.p, d)
+		u.reporter.result(ctx, u.p, d)
 	}
 }
 
 func (u *publishHooks) Next(ctx context.Context, recorded *v1alpha1.Post, batch []*publish.Delivery) (next []*publish.Delivery) {
 	var started []*prepare.Target
-	now := u.r.o.Clock.Now()
+	now := u.o.Clock.Now()
 	for _, d := range batch {
 		if u.canContinue(ctx, recorded, d, now) {
-			t := &prepare.Target{Post: recorded, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Converts: u.p.converts, Wake: func() { u.r.queue.enqueue(u.p.key) }}
+			t := &prepare.Target{Post: recorded, Index: d.Target, Conn: d.Conn, Media: u.p.media, Token: d.Token, Converts: u.p.converts, Wake: func() { u.queue.enqueue(u.p.key) }}
 			started = append(started, t)
 			next = append(next, &publish.Delivery{Target: d.Target, Conn: d.Conn, To: d.To, Token: d.Token})
 		}
 	}
-	ready := u.r.preparer.Cards(ctx, &u.p.state.prepare, started, cardPatience)
+	ready := u.preparer.Cards(ctx, &u.p.state.prepare, started, cardPatience)
 	claimable := next[:0]
 	for i, d := range next {
 		if ready[i] == nil {
@@ -99,7 +100,7 @@ func (u *publishHooks) Next(ctx context.Context, recorded *v1alpha1.Post, batch 
 // canContinue reports whether the next card of a target can be claimed in the write that records this one.
 func (u *publishHooks) canContinue(ctx context.Context, recorded *v1alpha1.Post, d *publish.Delivery, now time.Time) bool {
 	t := posting.Of(recorded).Target(d.Target)
-	if t == nil || attempt.Settled(t) || t.Attempt == nil || t.Attempt.Outcome != v1alpha1.OutcomePosted || u.r.suspensions.now(ctx, u.p.key.Namespace) {
+	if t == nil || attempt.Settled(t) || t.Attempt == nil || t.Attempt.Outcome != v1alpha1.OutcomePosted || u.suspensions.now(ctx, u.p.key.Namespace) {
 		return false
 	}
 	// The response to this card may have contained a rate limit.

@@ -17,7 +17,7 @@ func (r *Reconciler) startPreparations(ctx context.Context, p *reconciliation, f
 	for _, i := range a.Targets {
 		if p.credentials[p.conn(i).Name] == nil {
 			p.calledPlatform = true
-			r.preparer.Start(ctx, &p.state.prepare, *r.target(p, i), p.now)
+			r.preparer.Start(ctx, &p.state.prepare, *r.deliveries.target(p, i), p.now)
 		}
 	}
 	if err := r.startHeld(ctx, p, f, a.Hold); err != nil || p.wrote {
@@ -32,7 +32,7 @@ func (r *Reconciler) startPreparations(ctx context.Context, p *reconciliation, f
 func (r *Reconciler) startHeld(ctx context.Context, p *reconciliation, f *delivery.Facts, targets []int) error {
 	var reserved []int
 	for _, i := range targets {
-		if p.credentials[p.conn(i).Name] == nil && r.preparer.Reserve(r.target(p, i)) {
+		if p.credentials[p.conn(i).Name] == nil && r.preparer.Reserve(r.deliveries.target(p, i)) {
 			reserved = append(reserved, i)
 		}
 	}
@@ -43,12 +43,12 @@ func (r *Reconciler) startHeld(ctx context.Context, p *reconciliation, f *delive
 	err := r.write(ctx, p, &delivery.Write{})
 	for _, i := range reserved {
 		if err != nil {
-			r.preparer.ReleaseReserved(r.target(p, i))
+			r.preparer.ReleaseReserved(r.deliveries.target(p, i))
 			continue
 		}
 		r.o.Failpoint(PointAfterHold)
 		p.calledPlatform = true
-		r.preparer.StartHeld(ctx, &p.state.prepare, *r.target(p, i), p.now)
+		r.preparer.StartHeld(ctx, &p.state.prepare, *r.deliveries.target(p, i), p.now)
 	}
 	return err
 }

@@ -26,8 +26,8 @@ type postQueue struct {
 	priorities *dispatch.Sequencer
 	// queue is the queue of the controller, or nil before its start.
 	queue atomic.Pointer[workqueue]
-	// assistant is the queue of posts that are prepared while another process delivers them. It is nil in that queue.
-	assistant *postQueue
+	// assisted is the queue of posts that are prepared while another process delivers them. It is nil in that queue.
+	assisted *postQueue
 }
 
 func newPostQueue(o *Options, states *postStates) *postQueue {
@@ -47,8 +47,8 @@ func (q *postQueue) enqueue(post types.NamespacedName) {
 }
 
 func (q *postQueue) enqueueAssisted(post types.NamespacedName) {
-	if q.assistant != nil {
-		q.assistant.enqueue(post)
+	if q.assisted != nil {
+		q.assisted.enqueue(post)
 	}
 }
 

@@ -46,8 +46,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	err = r.reconcile(ctx, p)
 	switch {
 	case err == nil && p.isFinished():
-		r.tidy(ctx, p)
-		r.archiver.Enqueue(p.Post)
+		r.ended(ctx, p)
 	case err == nil && (p.wrote || !known.recordRequested):
 		known.recordRequested = true
 		r.archiver.Enqueue(p.Post)
@@ -116,7 +115,7 @@ func (r *Reconciler) reconcile(ctx context.Context, p *reconciliation) error {
 	if err := r.inputs.read(ctx, p); err != nil {
 		return err
 	}
-	r.armed.moveTo(p.key, &p.state.publish)
+	r.armer.results.moveTo(p.key, &p.state.publish)
 	facts := r.facts(p)
 	if answered, err := r.answerRequest(ctx, p, facts); err != nil || answered {
 		return err
@@ -129,7 +128,7 @@ func (r *Reconciler) facts(p *reconciliation) *delivery.Facts {
 		View: p.View, Now: p.now, StartedAt: r.startedAt, Settings: r.o.settings(), Platforms: r.o.Platforms, Connections: p.connections, Media: p.media,
 		Unowned: p.unowned, NamespaceTerminating: p.namespaceTerminating, Suspended: p.suspended, Suspensions: p.suspensions, Rollback: p.rollback,
 		Holder:  r.o.Holder,
-		Crowded: !p.reduced && r.crowds.isCrowded(p.Due(), p.now), Group: r.groupState,
+		Crowded: !p.reduced && r.crowds.isCrowded(p.Due(), p.now), Group: r.armer.groupState,
 		Results:            p.state.publish.Drain(p.Post),
 		CredentialsProblem: func(connection string) error { return p.credentials[connection] },
 	}
@@ -137,7 +136,7 @@ func (r *Reconciler) facts(p *reconciliation) *delivery.Facts {
 	f.NeedsProbe = func(conn *v1alpha1.Connection) bool { return p.limits.NeedsProbe(conn, p.now) }
 	f.MayProbe = func(conn *v1alpha1.Connection) bool { return p.limits.AcquireProbe(conn, p.now) }
 	f.Preparation = func(target int) delivery.Preparation {
-		return r.preparer.State(&p.state.prepare, r.target(p, target), p.now)
+		return r.preparer.State(&p.state.prepare, r.deliveries.target(p, target), p.now)
 	}
 	f.Invalid = func() field.ErrorList {
 		env := rules.Env{
@@ -145,7 +144,7 @@ func (r *Reconciler) facts(p *reconciliation) *delivery.Facts {
 			Media:        func(name string) *v1alpha1.Media { return p.media[name] },
 			Capabilities: r.o.Platforms.Capabilities,
 			Converts:     p.converts,
-			Accepted:     accepted(p.Post),
+			Accepted:     isAccepted(p.Post),
 			Stored:       validatedBefore(p.Post),
 		}
 		return append(rules.Validate(p.Post, env), rules.ValidateOptions(p.Post, env)...)
@@ -153,7 +152,7 @@ func (r *Reconciler) facts(p *reconciliation) *delivery.Facts {
 	return f
 }
 
-func accepted(post *v1alpha1.Post) bool {
+func isAccepted(post *v1alpha1.Post) bool {
 	c := meta.FindStatusCondition(post.Status.Conditions, v1alpha1.ConditionAccepted)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == post.Generation
 }
@@ -190,7 +189,15 @@ func (r *Reconciler) answerRequest(ctx context.Context, p *reconciliation, f *de
 	return true, removeAnnotation(ctx, r.o.Client, p, v1alpha1.ListCandidatesAnnotation)
 }
 
-func (r *Reconciler) tidy(ctx context.Context, p *reconciliation) {
+// ended ends the delivery of a post for now: it requests the post's record, and releases what a finished post used.
+func (r *Reconciler) ended(ctx context.Context, p *reconciliation) {
+	if p.isFinished() {
+		r.cleanUp(ctx, p)
+	}
+	r.archiver.Enqueue(p.Post)
+}
+
+func (r *Reconciler) cleanUp(ctx context.Context, p *reconciliation) {
 	r.plans.releaseUnused(ctx, p)
 	r.limits.CancelProbes(p.key)
 	if err := r.preparer.Discard(ctx, &p.state.prepare, p.Post, p.hasUploadSecret); err != nil {

@@ -6,6 +6,7 @@ package post
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -34,6 +35,11 @@ const reasonPostedWithNote = "PostedWithNote"
 func (r *reporter) changed(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus) {
 	r.o.Metrics.Deliveries.Changed(post, before)
 	logTargets(ctrllog.FromContext(ctx), post, before, r.o.Clock.Now())
+}
+
+// claimStarted measures how late an armed post is.
+func (r *reporter) claimStarted(d *publish.Delivery, due time.Time) {
+	r.o.Metrics.Deliveries.ObserveLateness(d.Conn, due, r.o.Clock.Now())
 }
 
 func (r *reporter) result(ctx context.Context, p *reconciliation, d *publish.Delivery) {

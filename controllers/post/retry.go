@@ -12,13 +12,20 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/publish"
+	"github.com/herald-social/herald/controllers/post/internal/records"
 	"github.com/herald-social/herald/posting"
 	"github.com/herald-social/herald/posting/delivery"
 )
 
+// retries reserves the targets of failed posts for the posts that retry them.
+type retries struct {
+	o        *Options
+	archiver *records.Archiver
+}
+
 // readOriginal adds the failed post that a post retries to the facts. It reads the API server: the cache excludes
-// finished posts. It then decides again.
-func (r *Reconciler) readOriginal(ctx context.Context, p *reconciliation, f *delivery.Facts) error {
+// finished posts.
+func (r *retries) readOriginal(ctx context.Context, p *reconciliation, f *delivery.Facts) error {
 	var original v1alpha1.Post
 	err := r.o.APIReader.Get(ctx, types.NamespacedName{Namespace: p.key.Namespace, Name: p.Post.Spec.RetryOf.Name}, &original)
 	switch {
@@ -30,13 +37,12 @@ func (r *Reconciler) readOriginal(ctx context.Context, p *reconciliation, f *del
 	default:
 		f.Original = &delivery.Original{Post: &original}
 	}
-	return r.decideAgain(ctx, p, f)
+	return nil
 }
 
-// reserveRetry reserves targets of the failed post for this post, in one write at the resourceVersion that was read,
-// which is never retried: after a conflict or a lost response, the next reconciliation reads the failed post again. It
-// then decides again.
-func (r *Reconciler) reserveRetry(ctx context.Context, p *reconciliation, f *delivery.Facts, targets []int) error {
+// reserve reserves targets of the failed post for this post, in one write at the resourceVersion that was read, which is
+// never retried: after a conflict or a lost response, the next reconciliation reads the failed post again.
+func (r *retries) reserve(ctx context.Context, p *reconciliation, f *delivery.Facts, targets []int) error {
 	original := f.Original.Post.DeepCopy()
 	delivery.Reserve(original, targets, p.Post.Name, p.now)
 	if err := r.o.Client.Status().Update(ctx, original); err != nil {
@@ -51,5 +57,5 @@ func (r *Reconciler) reserveRetry(ctx context.Context, p *reconciliation, f *del
 	p.log.Info("reserved the targets of a failed post", "uid", p.Post.UID, "failed", original.Name, "targets", targets)
 	f.Original.Post = original
 	r.archiver.Enqueue(original)
-	return r.decideAgain(ctx, p, f)
+	return nil
 }
