@@ -47,8 +47,8 @@ const (
 	KeyRevoked KeyState = "revoked"
 )
 
-// Key is an API key for display.
-type Key struct {
+// APIKey is an API key for display.
+type APIKey struct {
 	ID, Description string
 	State           KeyState
 	CreatedAt       time.Time
@@ -82,17 +82,17 @@ type NewToken struct {
 }
 
 // ListKeys returns the API keys of the caller's team, newest first.
-func (s *Service) ListKeys(ctx context.Context, caller Caller) ([]Key, error) {
+func (s *Service) ListKeys(ctx context.Context, caller Caller) ([]APIKey, error) {
 	found, err := s.Keys.List(ctx, caller.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("list the API keys: %w", err)
 	}
 	now := s.Clock.Now()
-	keys := make([]Key, len(found))
+	keys := make([]APIKey, len(found))
 	for i := range found {
 		keys[i] = viewKey(&found[i], now)
 	}
-	slices.SortFunc(keys, func(a, b Key) int {
+	slices.SortFunc(keys, func(a, b APIKey) int {
 		if c := b.CreatedAt.Compare(a.CreatedAt); c != 0 {
 			return c
 		}
@@ -297,8 +297,8 @@ func setShownTokens(key *v1alpha1.APIKey, shown map[string]string) {
 	metav1.SetMetaDataAnnotation(&key.ObjectMeta, v1alpha1.ShownTokensAnnotation, strings.Join(entries, ","))
 }
 
-func viewKey(key *v1alpha1.APIKey, now time.Time) Key {
-	view := Key{
+func viewKey(key *v1alpha1.APIKey, now time.Time) APIKey {
+	view := APIKey{
 		ID: key.Name, Description: key.Spec.Description, State: stateOfKey(key, now), CreatedAt: key.CreationTimestamp.Time,
 		ExpiresAt: timeOf(key.Spec.ExpiresAt), LastUsedAt: timeOf(key.Status.LastUsedAt), Author: key.Annotations[v1alpha1.AuthorAnnotation], Permissions: key.Spec.Permissions,
 	}

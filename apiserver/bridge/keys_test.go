@@ -150,7 +150,7 @@ func TestCreateKey(t *testing.T) {
 				}
 			}
 			listed, err := s.ListKeys(t.Context(), person)
-			want := []bridge.Key{{
+			want := []bridge.APIKey{{
 				ID: made.Key, Description: strings.TrimSpace(tc.description), State: bridge.KeyActive, CreatedAt: now, ExpiresAt: tc.end, Author: "herald:link",
 				Tokens: []bridge.KeyToken{{Name: made.Name, Shown: apitoken.Shown(made.Token), ExpiresAt: tc.end}},
 			}}

@@ -230,7 +230,7 @@ func newWorld(t *testing.T, edits ...func(*Config)) *world {
 	clock := clocktesting.NewFakeClock(start)
 	w := &world{
 		t: t, clock: clock, roles: roles{}, trail: &trail{},
-		keys:   &keys{Sealer: session.NewSealer(clock, session.NewKey(start.Add(-time.Hour))), lasting: "a lasting key"},
+		keys:   &keys{Sealer: session.NewSealer(clock, session.NewSealingKey(start.Add(-time.Hour))), lasting: "a lasting key"},
 		grants: &store{grants: map[string]*v1alpha1.OAuthGrant{}, now: clock.Now},
 	}
 	w.roles.give(ada.Person.Name, acme, editing...)

@@ -151,7 +151,7 @@ type merger struct {
 	head     []*lists.Row
 	segments []lists.Segment
 	// hidden holds the positions of the segments' posts that are also in the cluster.
-	hidden []lists.Key
+	hidden []lists.SortKey
 	rows   map[lists.ID][]*lists.Row
 	// missing collects the segments that rows lacks.
 	missing Missing
@@ -175,10 +175,10 @@ func (p *posts) merger(f filter, rows map[lists.ID][]*lists.Row) (m *merger, nam
 		case sealed == nil:
 			names = append(names, name)
 		case of.Passes(sealed.Kind):
-			m.hidden = append(m.hidden, sealed.Key)
+			m.hidden = append(m.hidden, sealed.SortKey)
 		}
 	}
-	slices.SortFunc(m.hidden, lists.Key.Compare)
+	slices.SortFunc(m.hidden, lists.SortKey.Compare)
 	return m, names
 }
 
@@ -197,21 +197,21 @@ func (m *merger) total() int {
 	return total
 }
 
-func (m *merger) liveKey(i int) lists.Key {
+func (m *merger) liveKey(i int) lists.SortKey {
 	at, _ := m.live.GetAt(i)
 	return m.posts.key(at)
 }
 
-func (m *merger) liveBefore(k lists.Key) int {
+func (m *merger) liveBefore(k lists.SortKey) int {
 	return sort.Search(m.liveLen(), func(i int) bool { return m.liveKey(i).Compare(k) >= 0 })
 }
 
-func (m *merger) headBefore(k lists.Key) int {
+func (m *merger) headBefore(k lists.SortKey) int {
 	return sort.Search(len(m.head), func(i int) bool { return m.head[i].Compare(k) >= 0 })
 }
 
 // besides counts the posts before a key that are not in a segment.
-func (m *merger) besides(k lists.Key) int { return m.liveBefore(k) + m.headBefore(k) }
+func (m *merger) besides(k lists.SortKey) int { return m.liveBefore(k) + m.headBefore(k) }
 
 // sealedBefore counts the visible archived posts before a segment.
 func (m *merger) sealedBefore(segment int) int {
@@ -235,13 +235,13 @@ func (m *merger) shown(segment int) []*lists.Row {
 		return rows
 	}
 	return slices.DeleteFunc(slices.Clone(rows), func(r *lists.Row) bool {
-		_, hidden := slices.BinarySearchFunc(m.hidden, r.Key, lists.Key.Compare)
+		_, hidden := slices.BinarySearchFunc(m.hidden, r.SortKey, lists.SortKey.Compare)
 		return hidden
 	})
 }
 
 // position counts the posts before a key.
-func (m *merger) position(k lists.Key) int {
+func (m *merger) position(k lists.SortKey) int {
 	before := m.besides(k)
 	segment := sort.Search(len(m.segments), func(i int) bool { return m.segments[i].First.Compare(k) >= 0 }) - 1
 	if segment < 0 {
@@ -268,11 +268,11 @@ func (m *merger) seek(first int) cursor {
 	c, sealed := cursor{}, 0
 	if segment >= 0 {
 		rows, before := m.shown(segment), m.sealedBefore(segment)
-		n := sort.Search(len(rows), func(i int) bool { return before+i+m.besides(rows[i].Key) >= first })
+		n := sort.Search(len(rows), func(i int) bool { return before+i+m.besides(rows[i].SortKey) >= first })
 		c.segment, c.rows, c.read, sealed = segment, rows[n:], true, before+n
 	}
 	others := first - sealed
-	c.head = sort.Search(len(m.head), func(j int) bool { return j+m.liveBefore(m.head[j].Key) >= others })
+	c.head = sort.Search(len(m.head), func(j int) bool { return j+m.liveBefore(m.head[j].SortKey) >= others })
 	c.live = others - c.head
 	return c
 }
@@ -296,7 +296,7 @@ func (m *merger) page(first, limit int, into []Summary) []Summary {
 }
 
 // last sorts after every key.
-var last = lists.Key{DisplayAt: math.MinInt64}
+var last = lists.SortKey{DisplayAt: math.MinInt64}
 
 // next writes the post at the cursor to into, and advances.
 func (m *merger) next(c *cursor, into *Summary) bool {
@@ -305,7 +305,7 @@ func (m *merger) next(c *cursor, into *Summary) bool {
 		live = m.liveKey(c.live)
 	}
 	if c.head < len(m.head) {
-		head = m.head[c.head].Key
+		head = m.head[c.head].SortKey
 	}
 	for c.segment < len(m.segments) {
 		if !c.read && min(live.Compare(m.segments[c.segment].First), head.Compare(m.segments[c.segment].First)) < 0 {
@@ -317,7 +317,7 @@ func (m *merger) next(c *cursor, into *Summary) bool {
 			}
 		}
 		if len(c.rows) > 0 {
-			sealed = c.rows[0].Key
+			sealed = c.rows[0].SortKey
 			break
 		}
 		c.segment, c.read = c.segment+1, false
@@ -339,9 +339,9 @@ func (m *merger) next(c *cursor, into *Summary) bool {
 	return true
 }
 
-func (p *posts) key(at place) lists.Key {
+func (p *posts) key(at place) lists.SortKey {
 	e := p.at(at)
-	return lists.Key{DisplayAt: e.displayAt, Name: e.id()}
+	return lists.SortKey{DisplayAt: e.displayAt, Name: e.id()}
 }
 
 func (p *posts) summarise(at place, into *Summary) {

@@ -80,7 +80,7 @@ func (x *Index) Find(namespace string, q *Search, rows map[lists.ID][]*lists.Row
 type sequence interface {
 	total() int
 	// position counts the posts before a key.
-	position(before lists.Key) int
+	position(before lists.SortKey) int
 	// page returns up to limit posts from a position on, and overwrites into.
 	page(first, limit int, into []Summary) []Summary
 	// lacks returns the parts of the archive that the other methods lacked. If there are any, their results are wrong.
@@ -108,7 +108,7 @@ func (x *Index) sequence(namespace string, q *Search, rows map[lists.ID][]*lists
 }
 
 // before returns the key that follows all posts displayed at or after a time.
-func before(at time.Time) lists.Key { return lists.Key{DisplayAt: at.UnixMilli() - 1} }
+func before(at time.Time) lists.SortKey { return lists.SortKey{DisplayAt: at.UnixMilli() - 1} }
 
 // page returns the page of a search.
 func (q *Search) page(of sequence) Found {
@@ -137,10 +137,10 @@ func (q *Search) span(of sequence, low, high int) (first, end int) {
 		at := c.DisplayAt.UnixMilli()
 		// A page before a post in the reversed order comes after it in the sequence.
 		if c.Back == q.SoonestFirst {
-			first = min(max(of.position(lists.Key{DisplayAt: at, Name: c.ID + "\x00"}), low), high)
+			first = min(max(of.position(lists.SortKey{DisplayAt: at, Name: c.ID + "\x00"}), low), high)
 			end = min(first+q.Limit, high)
 		} else {
-			end = min(max(of.position(lists.Key{DisplayAt: at, Name: c.ID}), low), high)
+			end = min(max(of.position(lists.SortKey{DisplayAt: at, Name: c.ID}), low), high)
 			first = max(end-q.Limit, low)
 		}
 		if full := end-first == q.Limit; full || !c.Back && first < end {
@@ -242,7 +242,7 @@ func (e *entry) hasWords(all []string) bool {
 
 func (m *matches) total() int { return len(m.places) }
 
-func (m *matches) position(before lists.Key) int {
+func (m *matches) position(before lists.SortKey) int {
 	return sort.Search(len(m.places), func(i int) bool { return m.posts.key(m.places[i]).Compare(before) >= 0 })
 }
 

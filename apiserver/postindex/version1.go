@@ -29,7 +29,7 @@ const none = "none"
 
 func (v *version1) total() int { return v.all.total() - v.beyond.total() }
 
-func (v *version1) position(before lists.Key) int {
+func (v *version1) position(before lists.SortKey) int {
 	return v.all.position(before) - v.beyond.position(before)
 }
 
@@ -72,4 +72,6 @@ func (v *version1) lacks() Missing {
 	return missing
 }
 
-func (s *Summary) key() lists.Key { return lists.Key{DisplayAt: s.DisplayAt.UnixMilli(), Name: s.ID} }
+func (s *Summary) key() lists.SortKey {
+	return lists.SortKey{DisplayAt: s.DisplayAt.UnixMilli(), Name: s.ID}
+}

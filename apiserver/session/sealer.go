@@ -41,22 +41,22 @@ var (
 	ErrExpired = errors.New("it has expired")
 )
 
-// Key is a sealing key.
-type Key struct {
+// SealingKey encrypts sealed texts.
+type SealingKey struct {
 	ID string `json:"id"`
 	// Secret is the key's 256 bits.
 	Secret    []byte    `json:"secret"`
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-// NewKey returns a new random key.
-func NewKey(now time.Time) Key {
+// NewSealingKey returns a new random key.
+func NewSealingKey(now time.Time) SealingKey {
 	secret := make([]byte, keyBytes)
 	_, _ = rand.Read(secret) // crypto/rand.Read never returns an error
-	return Key{ID: rand.Text()[:idBytes], Secret: secret, CreatedAt: now.UTC()}
+	return SealingKey{ID: rand.Text()[:idBytes], Secret: secret, CreatedAt: now.UTC()}
 }
 
-func (k Key) valid() bool { return len(k.ID) == idBytes && len(k.Secret) == keyBytes }
+func (k SealingKey) valid() bool { return len(k.ID) == idBytes && len(k.Secret) == keyBytes }
 
 // Sealer seals values into strings that a browser stores but can neither read nor change. All replicas can open a
 // sealed text. It is safe for concurrent use.
@@ -66,18 +66,18 @@ type Sealer struct {
 }
 
 type opener struct {
-	Key
+	SealingKey
 	cipher cipher.AEAD
 }
 
 // NewSealer returns a Sealer with its own keys, for tests. A Manager's Sealer shares its keys with other replicas.
-func NewSealer(clk clock.PassiveClock, keys ...Key) *Sealer {
+func NewSealer(clk clock.PassiveClock, keys ...SealingKey) *Sealer {
 	s := &Sealer{clock: clk}
 	s.setKeys(keys)
 	return s
 }
 
-func (s *Sealer) setKeys(keys []Key) {
+func (s *Sealer) setKeys(keys []SealingKey) {
 	openers := make([]opener, 0, len(keys))
 	for _, key := range keys {
 		if !key.valid() {

@@ -23,7 +23,7 @@ type value struct {
 }
 
 func TestSealer(t *testing.T) {
-	key, other := session.NewKey(begin), session.NewKey(begin)
+	key, other := session.NewSealingKey(begin), session.NewSealingKey(begin)
 	clock := clocktesting.NewFakeClock(begin)
 	sealed := session.NewSealer(clock, key).Seal("cookie", value{"hello"}, time.Hour)
 	flipped := func(at int) string {
@@ -35,27 +35,27 @@ func TestSealer(t *testing.T) {
 	renamed.ID = key.ID
 	for name, tc := range map[string]struct {
 		reason, purpose, text string
-		keys                  []session.Key
+		keys                  []session.SealingKey
 		after                 time.Duration
 		want                  error
 	}{
-		"unchanged":            {"the purpose matches", "cookie", sealed, []session.Key{key}, 0, nil},
-		"by a later key":       {"old keys are kept until their texts have expired", "cookie", sealed, []session.Key{other, key}, time.Minute, nil},
-		"to the last":          {"the cookie has not expired yet", "cookie", sealed, []session.Key{key}, time.Hour - time.Millisecond, nil},
-		"at its end":           {"the cookie has expired", "cookie", sealed, []session.Key{key}, time.Hour, session.ErrExpired},
-		"for another use":      {"an OAuth state is not a session", "state", sealed, []session.Key{key}, 0, session.ErrNotSealed},
-		"a part of the cookie": {"the purpose must match exactly", "cookie\x00", sealed, []session.Key{key}, 0, session.ErrNotSealed},
-		"a key gone":           {"deleting the keys signs out all users", "cookie", sealed, []session.Key{other}, 0, session.ErrNotSealed},
-		"a key of its id":      {"a matching id with another key", "cookie", sealed, []session.Key{renamed}, 0, session.ErrNotSealed},
+		"unchanged":            {"the purpose matches", "cookie", sealed, []session.SealingKey{key}, 0, nil},
+		"by a later key":       {"old keys are kept until their texts have expired", "cookie", sealed, []session.SealingKey{other, key}, time.Minute, nil},
+		"to the last":          {"the cookie has not expired yet", "cookie", sealed, []session.SealingKey{key}, time.Hour - time.Millisecond, nil},
+		"at its end":           {"the cookie has expired", "cookie", sealed, []session.SealingKey{key}, time.Hour, session.ErrExpired},
+		"for another use":      {"an OAuth state is not a session", "state", sealed, []session.SealingKey{key}, 0, session.ErrNotSealed},
+		"a part of the cookie": {"the purpose must match exactly", "cookie\x00", sealed, []session.SealingKey{key}, 0, session.ErrNotSealed},
+		"a key gone":           {"deleting the keys signs out all users", "cookie", sealed, []session.SealingKey{other}, 0, session.ErrNotSealed},
+		"a key of its id":      {"a matching id with another key", "cookie", sealed, []session.SealingKey{renamed}, 0, session.ErrNotSealed},
 		"no key":               {"sealed texts need a key", "cookie", sealed, nil, 0, session.ErrNotSealed},
-		"flipped at end":       {"the text is authenticated", "cookie", flipped(-1), []session.Key{key}, 0, session.ErrNotSealed},
-		"flipped nonce":        {"the nonce is authenticated", "cookie", flipped(9), []session.Key{key}, 0, session.ErrNotSealed},
-		"flipped key id":       {"the key id is authenticated", "cookie", flipped(0), []session.Key{key}, 0, session.ErrNotSealed},
-		"cut off":              {"the text is incomplete", "cookie", sealed[:len(sealed)/2], []session.Key{key}, 0, session.ErrNotSealed},
-		"empty":                {"Seal returns it without a key", "cookie", "", []session.Key{key}, 0, session.ErrNotSealed},
-		"other alphabet":       {"each text has one encoding", "cookie", sealed + "=", []session.Key{key}, 0, session.ErrNotSealed},
-		"with line breaks":     {"one spelling", "cookie", sealed[:8] + "\n" + sealed[8:], []session.Key{key}, 0, session.ErrNotSealed},
-		"endless":              {"the cookie is too long to decode", "cookie", strings.Repeat("A", 1<<20), []session.Key{key}, 0, session.ErrNotSealed},
+		"flipped at end":       {"the text is authenticated", "cookie", flipped(-1), []session.SealingKey{key}, 0, session.ErrNotSealed},
+		"flipped nonce":        {"the nonce is authenticated", "cookie", flipped(9), []session.SealingKey{key}, 0, session.ErrNotSealed},
+		"flipped key id":       {"the key id is authenticated", "cookie", flipped(0), []session.SealingKey{key}, 0, session.ErrNotSealed},
+		"cut off":              {"the text is incomplete", "cookie", sealed[:len(sealed)/2], []session.SealingKey{key}, 0, session.ErrNotSealed},
+		"empty":                {"Seal returns it without a key", "cookie", "", []session.SealingKey{key}, 0, session.ErrNotSealed},
+		"other alphabet":       {"each text has one encoding", "cookie", sealed + "=", []session.SealingKey{key}, 0, session.ErrNotSealed},
+		"with line breaks":     {"one spelling", "cookie", sealed[:8] + "\n" + sealed[8:], []session.SealingKey{key}, 0, session.ErrNotSealed},
+		"endless":              {"the cookie is too long to decode", "cookie", strings.Repeat("A", 1<<20), []session.SealingKey{key}, 0, session.ErrNotSealed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := value{"before"}
@@ -68,7 +68,7 @@ func TestSealer(t *testing.T) {
 }
 
 func TestSealIsOpaque(t *testing.T) {
-	s := session.NewSealer(clocktesting.NewFakeClock(begin), session.NewKey(begin))
+	s := session.NewSealer(clocktesting.NewFakeClock(begin), session.NewSealingKey(begin))
 	first, second := s.Seal("cookie", value{"hello"}, time.Hour), s.Seal("cookie", value{"hello"}, time.Hour)
 	if first == second {
 		t.Error("sealing the same value twice returned the same text, which reveals equality")
@@ -83,7 +83,7 @@ func TestSealIsOpaque(t *testing.T) {
 
 // FuzzOpen tests any string from a browser: only sealed strings open, and none panics.
 func FuzzOpen(f *testing.F) {
-	s := session.NewSealer(clocktesting.NewFakeClock(begin), session.Key{ID: "ABCDEFGH", Secret: make([]byte, 32), CreatedAt: begin})
+	s := session.NewSealer(clocktesting.NewFakeClock(begin), session.SealingKey{ID: "ABCDEFGH", Secret: make([]byte, 32), CreatedAt: begin})
 	good := s.Seal("cookie", value{"hello"}, time.Hour)
 	f.Add(good)
 	f.Add(good[:12])
@@ -107,7 +107,7 @@ func FuzzOpen(f *testing.F) {
 // contains their tokens.
 func TestSealAThousandPages(t *testing.T) {
 	t.Parallel()
-	s := session.NewSealer(clock.RealClock{}, session.NewKey(time.Now().Add(-time.Hour)))
+	s := session.NewSealer(clock.RealClock{}, session.NewSealingKey(time.Now().Add(-time.Hour)))
 	pages := make([]string, 1000)
 	for i := range pages {
 		pages[i] = strings.Repeat("t", 500)

@@ -40,7 +40,7 @@ const (
 // state is the state that all replicas share. It is immutable once stored.
 type state struct {
 	// keys are the keys of the Sealer, oldest first.
-	keys []Key
+	keys []SealingKey
 	// lasting is the key of Manager.Sign, which is never rotated.
 	lasting []byte
 	// links are the one-time links by their hashes.
@@ -74,7 +74,7 @@ func parse(secret *corev1.Secret) (*state, error) {
 			return nil, fmt.Errorf("its key %q does not contain Herald's JSON; remove that key, and Herald creates it again", field)
 		}
 	}
-	s.keys = slices.DeleteFunc(s.keys, func(k Key) bool { return !k.valid() })
+	s.keys = slices.DeleteFunc(s.keys, func(k SealingKey) bool { return !k.valid() })
 	if s.links == nil {
 		s.links = map[string]link{}
 	}
@@ -108,13 +108,13 @@ func (s *state) keyDue(now time.Time) bool {
 
 func (s *state) lacksSigningKey() bool { return len(s.lasting) != keyBytes }
 
-func newest(keys []Key) Key {
-	return slices.MaxFunc(keys, func(a, b Key) int { return a.CreatedAt.Compare(b.CreatedAt) })
+func newest(keys []SealingKey) SealingKey {
+	return slices.MaxFunc(keys, func(a, b SealingKey) int { return a.CreatedAt.Compare(b.CreatedAt) })
 }
 
 // prune drops keys, links and marks that no longer have an effect.
 func (s *state) prune(now time.Time) {
-	slices.SortStableFunc(s.keys, func(a, b Key) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	slices.SortStableFunc(s.keys, func(a, b SealingKey) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	// A key seals until its successor has settled, and the sealed strings last as long as a session.
 	for len(s.keys) > 1 && now.Sub(s.keys[1].CreatedAt) > settle+Life+margin {
 		s.keys = s.keys[1:]

@@ -187,10 +187,10 @@ func (s *store) tend(ctx context.Context) {
 			return errUnchanged
 		}
 		if next.keyDue(now) {
-			next.keys = append(next.keys, NewKey(now))
+			next.keys = append(next.keys, NewSealingKey(now))
 		}
 		if next.lacksSigningKey() {
-			next.lasting = NewKey(now).Secret
+			next.lasting = NewSealingKey(now).Secret
 		}
 		return nil
 	})

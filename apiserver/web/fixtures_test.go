@@ -185,7 +185,7 @@ func newWorld(clk clock.Clock, edits ...func(*Config)) *world {
 		SignIn:  signin.Options{Sessions: sessions, SiteURL: "https://herald.example", LinkCommand: "herald signin-link", Clock: clk, Log: log},
 		Connect: connect.New(connect.Config{SiteURL: "https://herald.example", Platforms: platforms.Registry{}, Owner: owner, Connections: connectionsOf{c}, Sealer: sessions, Clock: clk, Log: log}),
 		Agents: oauth.New(oauth.Config{
-			SiteURL: "https://herald.example", Keys: agentKeys{session.NewSealer(clk, session.NewKey(now.Add(-time.Hour)))}, Grants: grantsOf{c}, Access: roles{cluster: c},
+			SiteURL: "https://herald.example", Keys: agentKeys{session.NewSealer(clk, session.NewSealingKey(now.Add(-time.Hour)))}, Grants: grantsOf{c}, Access: roles{cluster: c},
 			AuditLog: service, Served: func(namespace string) bool { return owner(namespace) != nil }, Used: func(*v1alpha1.OAuthGrant) {}, Clock: clk, Log: log,
 		}),
 		PostReader: realplatforms.All().PostParser, StoreOrigins: "https://store.example", ConsentOrigins: []string{"https://consent.example"}, Clock: clk, Log: log,

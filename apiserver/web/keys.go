@@ -30,7 +30,7 @@ func (s *Site) showKeys(w http.ResponseWriter, v *visit, status int, first ...g.
 	if len(all) == 0 {
 		content = append(content, empty("No API key yet", "Programs and agents post with their own keys, through the REST API or MCP."))
 	} else {
-		content = append(content, h.Ul(h.Class("accounts"), g.Map(all, func(k bridge.Key) g.Node { return s.keyCard(v, k) })))
+		content = append(content, h.Ul(h.Class("accounts"), g.Map(all, func(k bridge.APIKey) g.Node { return s.keyCard(v, k) })))
 	}
 	if v.may.createKeys {
 		content = append(content, s.keyForm(v))
@@ -61,7 +61,7 @@ var keyStates = map[bridge.KeyState]struct {
 	bridge.KeyActive: {good, "Works"}, bridge.KeyExpired: {neutral, "Has ended"}, bridge.KeyRevoked: {neutral, "Revoked"},
 }
 
-func (s *Site) keyCard(v *visit, k bridge.Key) g.Node {
+func (s *Site) keyCard(v *visit, k bridge.APIKey) g.Node {
 	state, at := keyStates[k.State], v.path("keys/"+k.ID)
 	return h.Li(h.Class("card account"), h.ID(k.ID),
 		h.Div(h.Class("target-head"), h.Span(h.Class("account"), h.H2(g.Text(describe(k))), h.Span(h.Class("soft"), g.Text(k.ID))), h.Span(h.Class("badge kind-"+string(state.tone)), g.Text(state.label))),
@@ -96,14 +96,14 @@ func token(v *visit, t bridge.KeyToken) g.Node {
 		g.If(t.Secret != "" && v.may.seeMembers, g.Group{g.Text(", in the Secret "), h.Code(g.Text(t.Secret))}))
 }
 
-func describe(k bridge.Key) string {
+func describe(k bridge.APIKey) string {
 	if k.Description != "" {
 		return k.Description
 	}
 	return k.ID
 }
 
-func lastUsed(v *visit, k bridge.Key) g.Node {
+func lastUsed(v *visit, k bridge.APIKey) g.Node {
 	if k.LastUsedAt.IsZero() {
 		return g.Text("never")
 	}

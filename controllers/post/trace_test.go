@@ -38,7 +38,7 @@ func withTraceparent(by string) func(*v1alpha1.Post) {
 }
 
 // valueOf returns the value of an attribute of a span, or "" if there is none.
-func valueOf(span sdktrace.ReadOnlySpan, key tracing.Key) string {
+func valueOf(span sdktrace.ReadOnlySpan, key tracing.AttributeKey) string {
 	for _, a := range span.Attributes() {
 		if string(a.Key) == string(key) {
 			return a.Value.String()

@@ -22,38 +22,38 @@ import (
 
 const scope = "github.com/herald-social/herald"
 
-// Key is the name of a value that a span may carry.
-type Key string
+// AttributeKey is the name of a value that a span may carry.
+type AttributeKey string
 
 // The keys of span values. Names with the prefixes http, server and error are OpenTelemetry's semantic conventions.
 const (
 	// Namespace is the team's namespace.
-	Namespace Key = "herald.namespace"
+	Namespace AttributeKey = "herald.namespace"
 	// Post is the post's name, which is also its id in the REST API.
-	Post Key = "herald.post"
+	Post AttributeKey = "herald.post"
 	// Phase is the post's phase after a reconciliation.
-	Phase Key = "herald.phase"
+	Phase AttributeKey = "herald.phase"
 	// Target is the index of a target in the post, from 0.
-	Target Key = "herald.target"
+	Target AttributeKey = "herald.target"
 	// Targets is the number of targets in a step.
-	Targets Key = "herald.targets"
+	Targets AttributeKey = "herald.targets"
 	// Card is the index of a card in its tree, from 0.
-	Card Key = "herald.card"
+	Card AttributeKey = "herald.card"
 	// Platform is the name of a platform, and Connection the name of the Connection.
-	Platform   Key = "herald.platform"
-	Connection Key = "herald.connection"
+	Platform   AttributeKey = "herald.platform"
+	Connection AttributeKey = "herald.connection"
 	// Attempt is the id of an attempt, as in the post's status.
-	Attempt Key = "herald.attempt"
+	Attempt AttributeKey = "herald.attempt"
 	// Outcome is the outcome of a call: posted, refused, not sent, unknown, or the result of a lookup.
-	Outcome Key = "herald.outcome"
+	Outcome AttributeKey = "herald.outcome"
 	// Operation is the operationId of the REST API, and Action the purpose of a call to a platform.
-	Operation Key = "herald.operation"
-	Action    Key = "herald.action"
+	Operation AttributeKey = "herald.operation"
+	Action    AttributeKey = "herald.action"
 	// RequestID is the X-Request-Id.
-	RequestID Key = "herald.request_id"
+	RequestID AttributeKey = "herald.request_id"
 	// Status is the status of an HTTP response.
-	Status    Key = "http.response.status_code"
-	errorType Key = "error.type"
+	Status    AttributeKey = "http.response.status_code"
+	errorType AttributeKey = "error.type"
 )
 
 // Tracer starts traces. A nil Tracer starts none.
@@ -135,14 +135,14 @@ func (s Span) Name(name string) {
 }
 
 // Text sets a value. It omits an empty one.
-func (s Span) Text(key Key, value string) {
+func (s Span) Text(key AttributeKey, value string) {
 	if s.span != nil && value != "" {
 		s.span.SetAttributes(attribute.String(string(key), value))
 	}
 }
 
 // Number sets a value.
-func (s Span) Number(key Key, value int) {
+func (s Span) Number(key AttributeKey, value int) {
 	if s.span != nil {
 		s.span.SetAttributes(attribute.Int(string(key), value))
 	}

@@ -11,7 +11,7 @@ import (
 
 // bound is what a token is bound to, which is stored with it: its key, account, server and issuer.
 type bound struct {
-	Key              dpop.Key
+	Key              dpop.ProofKey
 	DID, PDS, Issuer string
 }
 
@@ -33,6 +33,6 @@ func parseBound(text string) (of bound, token string, ok bool) {
 	if !ok || len(parts) != 5 {
 		return bound{}, "", false
 	}
-	key, err := dpop.ParseKey(parts[0])
+	key, err := dpop.ParseProofKey(parts[0])
 	return bound{key, parts[1], parts[2], parts[3]}, parts[4], err == nil && didPattern.MatchString(parts[1])
 }

@@ -45,7 +45,7 @@ func provenAt(t *testing.T, answer func(w http.ResponseWriter, r *http.Request))
 		answer(w, r)
 	}))
 	t.Cleanup(server.Close)
-	key, err := dpop.NewKey()
+	key, err := dpop.NewProofKey()
 	must.Succeed(t, err)
 	of := bound{Key: key, DID: accountDID, PDS: server.URL, Issuer: server.URL}
 	access, err := of.text("access")

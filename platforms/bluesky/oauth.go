@@ -45,7 +45,7 @@ var sessionEnded = platforms.NewError(platforms.ClassReconnect, platforms.Subjec
 // post sends a form to an authorization server, with proofs of Herald's identity and of the session's key. It is sent again
 // once, if the server demands a nonce. It is not sent if the response might come too late: codes and refresh tokens are valid
 // once, and what the server issues for them would be lost.
-func (p *Platform) post(ctx context.Context, as *authServer, action, address string, key dpop.Key, form url.Values) (*transport.Response, *platforms.Error) {
+func (p *Platform) post(ctx context.Context, as *authServer, action, address string, key dpop.ProofKey, form url.Values) (*transport.Response, *platforms.Error) {
 	api := p.reach(as.Issuer)
 	if api == nil {
 		return nil, noIdentity("the account has no server that Herald can call")
@@ -155,7 +155,7 @@ func (p *Platform) begin(ctx context.Context, handle string, consent platforms.C
 	if failure != nil {
 		return "", begun{}, failure
 	}
-	key, err := dpop.NewKey()
+	key, err := dpop.NewProofKey()
 	if err != nil {
 		return "", begun{}, p.api.BadApp(err)
 	}
@@ -199,7 +199,7 @@ func (p *Platform) refused(as *authServer, resp *transport.Response) *platforms.
 
 // finish exchanges a code. issuer is the "iss" parameter of the response (RFC 9207).
 func (p *Platform) finish(ctx context.Context, of begun, code platforms.Code, issuer string) (platforms.Token, *platforms.Error) {
-	key, err := dpop.ParseKey(of.Key)
+	key, err := dpop.ParseProofKey(of.Key)
 	if err != nil || issuer != of.Issuer {
 		return platforms.Token{}, platforms.Errorf(platforms.ClassReconnect, "the response came from another server than the account's").Advise(connectAgain)
 	}

@@ -252,7 +252,7 @@ func TestRenewalAndDocuments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, s := startIssuer(t)
-			key, err := dpop.NewKey()
+			key, err := dpop.NewProofKey()
 			must.Succeed(t, err)
 			of := bound{Key: key, DID: accountDID, PDS: s.http.URL, Issuer: s.http.URL}
 			refresh, err := of.text("refresh")

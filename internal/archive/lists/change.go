@@ -43,7 +43,7 @@ func (w *Writer) add(ctx context.Context, of Team, now *loaded, rows map[string]
 			if n := r.name(); n.uid == old.uid && n.at == old.at && n.sameLists(old) {
 				continue
 			}
-			gone = append(gone, &Row{Key: Key{old.at, name}, Kind: old.kind})
+			gone = append(gone, &Row{SortKey: SortKey{old.at, name}, Kind: old.kind})
 		}
 		head, changed = append(head, r), true
 	}
@@ -75,7 +75,7 @@ func (w *Writer) without(ctx context.Context, of Team, now *loaded, rows []*Row)
 	return w.merge(ctx, of, now, head, slices.Collect(maps.Values(gone)))
 }
 
-func byKey(a, b *Row) int { return a.Compare(b.Key) }
+func byKey(a, b *Row) int { return a.Compare(b.SortKey) }
 
 // lookup returns the segments' entries for the names in rows. Names in the head are not in segments.
 func (w *Writer) lookup(ctx context.Context, of Team, m *manifest, rows map[string]*Row) (map[string]*nameRow, error) {
@@ -218,11 +218,11 @@ func namesOf(rows []*Row) []*nameRow {
 }
 
 // keysOf returns the keys of gone, except those that put replaces.
-func keysOf[T item](put, gone []T) []Key {
-	var out []Key
+func keysOf[T item](put, gone []T) []SortKey {
+	var out []SortKey
 	for _, r := range gone {
 		k := r.key()
-		if _, again := slices.BinarySearchFunc(put, k, func(p T, k Key) int { return p.key().Compare(k) }); !again {
+		if _, again := slices.BinarySearchFunc(put, k, func(p T, k SortKey) int { return p.key().Compare(k) }); !again {
 			out = append(out, k)
 		}
 	}
@@ -239,7 +239,7 @@ type merging[T item] struct {
 }
 
 // merge writes the parts of a chain that a change affects, and returns the new chain and the unused segments.
-func (m merging[T]) merge(ctx context.Context, c chain, put []T, drop []Key) (chain, []ID, error) {
+func (m merging[T]) merge(ctx context.Context, c chain, put []T, drop []SortKey) (chain, []ID, error) {
 	runs := plan(c, put, drop, m.most)
 	fresh := make([][]Segment, len(runs))
 	group, ctx := errgroup.WithContext(ctx)

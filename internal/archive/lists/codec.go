@@ -179,7 +179,7 @@ func (d *decoder) rows() []*Row {
 		r.bytes = int64(d.uvarint() & (1<<62 - 1))
 		r.Name, r.uid, r.Title = d.text(), d.text(), d.text()
 		at, rows[i] = r.DisplayAt, r
-		if i > 0 && rows[i-1].Compare(r.Key) >= 0 {
+		if i > 0 && rows[i-1].Compare(r.SortKey) >= 0 {
 			d.fail("posts are not in their order")
 		}
 		if d.err != nil {

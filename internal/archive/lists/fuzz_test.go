@@ -29,7 +29,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(string(encodeRows([]*Row{row})))
 	f.Add(string(encodeNames([]*nameRow{row.name()})))
-	chained := chain{{ID: ID{1}, First: row.Key, Count: 3, oldest: 9}}
+	chained := chain{{ID: ID{1}, First: row.SortKey, Count: 3, oldest: 9}}
 	f.Add(string(encodeManifest(&manifest{lists: map[Filter]chain{{}: chained}, names: chained, obsolete: []obsolete{{ID{2}, time.UnixMilli(5)}}})))
 	f.Fuzz(func(t *testing.T, payload string) {
 		if rows, err := decodeRows(payload); err == nil {

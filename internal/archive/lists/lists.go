@@ -185,21 +185,21 @@ func (f Filter) Passes(k *Kind) bool {
 	return false
 }
 
-// Key is a post's position in a list: by time, newest first, then by name.
-type Key struct {
+// SortKey is a post's position in a list: by time, newest first, then by name.
+type SortKey struct {
 	// DisplayAt is in milliseconds since 1970.
 	DisplayAt int64
 	Name      string
 }
 
 // Compare is negative if k comes before other.
-func (k Key) Compare(other Key) int {
+func (k SortKey) Compare(other SortKey) int {
 	return cmp.Or(cmp.Compare(other.DisplayAt, k.DisplayAt), strings.Compare(k.Name, other.Name))
 }
 
 // Row is an entry in memory.
 type Row struct {
-	Key
+	SortKey
 
 	Kind  *Kind
 	Title string
@@ -209,7 +209,7 @@ type Row struct {
 	bytes    int64
 }
 
-func (r *Row) key() Key { return r.Key }
+func (r *Row) key() SortKey { return r.SortKey }
 
 func (r *Row) finishedAt() int64 { return r.finished }
 
@@ -228,7 +228,7 @@ func rowOf(e *Entry, kinds *kinds) (*Row, error) {
 		return nil, fmt.Errorf("cannot archive post %q: its title, its agent or its targets are too long for a list", e.Name)
 	}
 	return &Row{
-		Key: Key{e.DisplayAt.UnixMilli(), e.Name}, Kind: kinds.intern(&e.Kind), Title: e.Title,
+		SortKey: SortKey{e.DisplayAt.UnixMilli(), e.Name}, Kind: kinds.intern(&e.Kind), Title: e.Title,
 		uid: packUID(e.UID), finished: e.FinishedAt.UnixMilli(), bytes: int64(max(e.Bytes, 0)),
 	}, nil
 }
@@ -243,7 +243,7 @@ type nameRow struct {
 }
 
 // key orders the list of names by hash.
-func (n *nameRow) key() Key { return Key{DisplayAt: -int64(n.hash >> 1)} }
+func (n *nameRow) key() SortKey { return SortKey{DisplayAt: -int64(n.hash >> 1)} }
 
 func (n *nameRow) finishedAt() int64 { return math.MaxInt64 }
 

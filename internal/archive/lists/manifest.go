@@ -18,7 +18,7 @@ import (
 type Segment struct {
 	ID ID
 	// First is the key of the segment's first row.
-	First Key
+	First SortKey
 	Count int
 	// Before is the number of rows in the preceding segments.
 	Before int
@@ -47,7 +47,7 @@ func (c chain) number() {
 
 // at returns the index of the segment that may contain k: the last one that starts at or before it, otherwise the
 // first. It returns -1 if there are no segments.
-func (c chain) at(k Key) int {
+func (c chain) at(k SortKey) int {
 	i := sort.Search(len(c), func(i int) bool { return c[i].First.Compare(k) > 0 })
 	return max(i-1, min(0, len(c)-1))
 }
@@ -138,7 +138,7 @@ func decodeManifest(payload string) (*manifest, error) {
 func (d *decoder) chain(most int) chain {
 	c := make(chain, 0, min(d.peekCount(most), 1<<16))
 	for range d.count(most) {
-		s := Segment{ID: d.id(), First: Key{DisplayAt: d.varint(), Name: d.text()}, Count: d.countOf(maxRows), oldest: d.varint()}
+		s := Segment{ID: d.id(), First: SortKey{DisplayAt: d.varint(), Name: d.text()}, Count: d.countOf(maxRows), oldest: d.varint()}
 		if s.Count == 0 || len(c) > 0 && c[len(c)-1].First.Compare(s.First) >= 0 {
 			d.fail("segments are not in their order")
 		}

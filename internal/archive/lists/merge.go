@@ -9,7 +9,7 @@ import (
 
 // item is a row in a list of posts or of names.
 type item interface {
-	key() Key
+	key() SortKey
 	finishedAt() int64
 }
 
@@ -18,13 +18,13 @@ type run[T item] struct {
 	from, to int
 	// put are rows to add or to replace by key, and drop are keys to remove. Both are sorted, and no key is in both.
 	put  []T
-	drop []Key
+	drop []SortKey
 }
 
 // plan returns the parts of a chain that a change affects. A run is one segment, plus the next one if less than a
 // quarter of the maximum number of rows would remain. This way, a merge that affects a whole list has only a few
 // segments in memory at a time.
-func plan[T item](c chain, put []T, drop []Key, most int) []run[T] {
+func plan[T item](c chain, put []T, drop []SortKey, most int) []run[T] {
 	var runs []run[T]
 	open := func(segment int) *run[T] {
 		if n := len(runs); n > 0 {

@@ -210,12 +210,12 @@ func (m *model) read(t *rapid.T, f lists.Filter) []string {
 	for _, s := range m.view.Segments(f) {
 		part, err := m.view.Rows(t.Context(), s.ID)
 		must.Succeed(t, err)
-		if len(part) != s.Count || part[0].Key != s.First || len(part) > 8 {
-			t.Fatalf("segment %+v has %d rows from %+v on", s, len(part), part[0].Key)
+		if len(part) != s.Count || part[0].SortKey != s.First || len(part) > 8 {
+			t.Fatalf("segment %+v has %d rows from %+v on", s, len(part), part[0].SortKey)
 		}
 		rows = append(rows, part...)
 	}
-	slices.SortFunc(rows, func(a, b *lists.Row) int { return a.Compare(b.Key) })
+	slices.SortFunc(rows, func(a, b *lists.Row) int { return a.Compare(b.SortKey) })
 	names := []string{}
 	for _, r := range rows {
 		names = append(names, r.Name)

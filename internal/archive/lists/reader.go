@@ -164,7 +164,7 @@ func (v *View) HasHash(hash uint64) bool {
 
 // Sealed is a post's position in the segments.
 type Sealed struct {
-	Key
+	SortKey
 
 	// Kind holds the status and the targets, which determine the post's lists.
 	Kind *Kind
@@ -186,7 +186,7 @@ func (v *View) Find(ctx context.Context, name string) (*Sealed, error) {
 	if !found {
 		return nil, nil //nolint:nilnil // absence is a valid result
 	}
-	return &Sealed{Key{rows[i].at, strings.Clone(name)}, rows[i].kind}, nil
+	return &Sealed{SortKey{rows[i].at, strings.Clone(name)}, rows[i].kind}, nil
 }
 
 // Rows reads a segment. The rows are read-only.

@@ -20,33 +20,33 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Key is the private key of a session. Its text is a secret.
-type Key struct{ private *ecdsa.PrivateKey }
+// ProofKey is the private key that signs the proofs of a session. Its text is a secret.
+type ProofKey struct{ private *ecdsa.PrivateKey }
 
-// NewKey returns a new key.
-func NewKey() (Key, error) {
+// NewProofKey returns a new key.
+func NewProofKey() (ProofKey, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	return Key{private}, err
+	return ProofKey{private}, err
 }
 
 // errKey does not contain the text, which may be a part of a key.
 var errKey = errors.New("the text is not a key")
 
-// ParseKey is the inverse of Text.
-func ParseKey(text string) (Key, error) {
+// ParseProofKey is the inverse of Text.
+func ParseProofKey(text string) (ProofKey, error) {
 	scalar, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
-		return Key{}, errKey
+		return ProofKey{}, errKey
 	}
 	private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), scalar)
 	if err != nil {
-		return Key{}, errKey
+		return ProofKey{}, errKey
 	}
-	return Key{private}, nil
+	return ProofKey{private}, nil
 }
 
 // Text returns the key as 43 letters, digits, - and _.
-func (k Key) Text() (string, error) {
+func (k ProofKey) Text() (string, error) {
 	scalar, err := k.private.Bytes()
 	return base64.RawURLEncoding.EncodeToString(scalar), err
 }
@@ -62,7 +62,7 @@ type Request struct {
 }
 
 // Proof returns the value of the header DPoP for a request (RFC 9449, section 4.2).
-func (k Key) Proof(r *Request) (string, error) {
+func (k ProofKey) Proof(r *Request) (string, error) {
 	address, err := url.Parse(r.Address)
 	if err != nil {
 		return "", errors.New("the request has no address")

@@ -18,7 +18,7 @@ import (
 // TestProof verifies proofs with the key in their header, as a server does.
 func TestProof(t *testing.T) {
 	t.Parallel()
-	key, err := NewKey()
+	key, err := NewProofKey()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestProof(t *testing.T) {
 
 func TestKeyText(t *testing.T) {
 	t.Parallel()
-	key, err := NewKey()
+	key, err := NewProofKey()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,12 +78,12 @@ func TestKeyText(t *testing.T) {
 	if err != nil || len(text) != 43 {
 		t.Fatalf("a key has %d characters, %v", len(text), err)
 	}
-	again, err := ParseKey(text)
+	again, err := ParseProofKey(text)
 	if err != nil || !again.private.Equal(key.private) {
 		t.Errorf("the key is not read back: %v", err)
 	}
 	for _, bad := range []string{"", "abc", text + "A", "\x00", text[:42] + "!"} {
-		if _, err := ParseKey(bad); err == nil {
+		if _, err := ParseProofKey(bad); err == nil {
 			t.Errorf("%q is read as a key", bad)
 		}
 	}
