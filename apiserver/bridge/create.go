@@ -200,27 +200,27 @@ func notReady(ctx context.Context, connections map[string]*v1alpha1.Connection, 
 // createOnce creates a resource at most once over all retries: its name cannot be guessed, so an existing resource with
 // that name is this one, which existing reads. If a retry is rejected after a lost response, the lost create may still
 // have succeeded: it may have used up the ResourceQuota, which the API server checks before the name.
-func createOnce[T any](ctx context.Context, create, existing func() (T, error)) (made T, err error) {
-	var lost error
+func createOnce[T any](ctx context.Context, create, existing func() (T, error)) (created T, err error) {
+	var lostErr error
 	for range createTries {
-		made, err = create()
+		created, err = create()
 		switch {
 		case apierrors.IsAlreadyExists(err):
 			return existing()
 		case err == nil, ctx.Err() != nil:
-			return made, err
+			return created, err
 		case answerLost(err):
-			lost = err
-		case lost == nil:
-			return made, err
+			lostErr = err
+		case lostErr == nil:
+			return created, err
 		default:
-			if made, err = existing(); err != nil {
-				return made, lost // the lost create may still take effect
+			if created, err = existing(); err != nil {
+				return created, lostErr // the lost create may still take effect
 			}
-			return made, nil
+			return created, nil
 		}
 	}
-	return made, err
+	return created, err
 }
 
 // answerLost reports whether a failed write may have taken effect.

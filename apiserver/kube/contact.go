@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// watchFor is the timeout of a watch: the Kubernetes API then ends it, and the watch resumes from its last version.
-	// A successful resumption proves that no event was missed. Between two resumptions a watch of keys may be silent
-	// for hours, and one that a proxy keeps open after the other end has disconnected is silent forever.
-	watchFor = 90 * time.Second
+	// watchTimeout is the timeout of a watch: the Kubernetes API then ends it, and the watch resumes from its last
+	// version. A successful resumption proves that no event was missed. Between two resumptions a watch of keys may be
+	// silent for hours, and one that a proxy keeps open after the other end has disconnected is silent forever.
+	watchTimeout = 90 * time.Second
 	// cutAfter is when the client ends a watch that the server has not ended.
-	cutAfter = watchFor + 30*time.Second
+	cutAfter = watchTimeout + 30*time.Second
 )
 
 // contact records when the Kubernetes API last responded to a watch: with all objects, or with all events since. It is
@@ -58,7 +58,7 @@ func (c *contact) observe(source *cache.ListWatch) *cache.ListWatch {
 	})
 	watch := source.WatchFuncWithContext
 	source.WatchFuncWithContext = func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
-		options.TimeoutSeconds = new(int64(watchFor.Seconds()))
+		options.TimeoutSeconds = new(int64(watchTimeout.Seconds()))
 		ctx, cut := context.WithTimeout(ctx, cutAfter)
 		events, err := watch(ctx, options)
 		if err != nil {

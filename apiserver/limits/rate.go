@@ -29,9 +29,9 @@ type RateLimiter struct {
 	perMinute int
 	clock     clock.PassiveClock
 
-	mu      sync.Mutex
-	callers map[string]*rate.Limiter
-	tidied  time.Time
+	mu        sync.Mutex
+	callers   map[string]*rate.Limiter
+	cleanedAt time.Time
 }
 
 // NewRateLimiter returns a RateLimiter that allows each caller perMinute requests, with a burst of the same size. It
@@ -40,7 +40,7 @@ func NewRateLimiter(perMinute int, c clock.PassiveClock) *RateLimiter {
 	if perMinute <= 0 {
 		return nil
 	}
-	return &RateLimiter{perMinute: perMinute, clock: c, callers: map[string]*rate.Limiter{}, tidied: c.Now()}
+	return &RateLimiter{perMinute: perMinute, clock: c, callers: map[string]*rate.Limiter{}, cleanedAt: c.Now()}
 }
 
 // Allow counts a request and reports whether it is within the limit. It sets the rate limit headers
@@ -103,7 +103,7 @@ func (l *RateLimiter) setHeaders(answer http.Header, left float64) {
 }
 
 func (l *RateLimiter) bucket(caller string, now time.Time) *rate.Limiter {
-	l.tidy(now)
+	l.cleanUp(now)
 	bucket := l.callers[caller]
 	if bucket == nil {
 		l.evictOne()
@@ -113,12 +113,12 @@ func (l *RateLimiter) bucket(caller string, now time.Time) *rate.Limiter {
 	return bucket
 }
 
-// tidy removes, once per window, the callers whose limit is full again.
-func (l *RateLimiter) tidy(now time.Time) {
-	if now.Sub(l.tidied) < rateWindow {
+// cleanUp removes, once per window, the callers whose limit is full again.
+func (l *RateLimiter) cleanUp(now time.Time) {
+	if now.Sub(l.cleanedAt) < rateWindow {
 		return
 	}
-	l.tidied = now
+	l.cleanedAt = now
 	for caller, bucket := range l.callers {
 		if bucket.TokensAt(now) >= float64(l.perMinute) {
 			delete(l.callers, caller)

@@ -21,8 +21,8 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// answerWithin is how long the manager has for a check.
-const answerWithin = 5 * time.Second
+// responseTimeout is how long the manager has for a check.
+const responseTimeout = 5 * time.Second
 
 // Prober reads connections and requests their checks.
 type Prober interface {
@@ -71,7 +71,7 @@ func (c *Checker) Check(ctx context.Context, connection *v1alpha1.Connection) Re
 }
 
 func (c *Checker) probe(ctx context.Context, namespace, name string) Result {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	token := rand.Text()
 	asked, err := c.connections.RequestProbe(ctx, namespace, name, token)

@@ -35,10 +35,10 @@ const (
 	maxBody = 1 << 20
 	// maxKey limits the length of an Idempotency-Key, in characters.
 	maxKey = 255
-	// answerWithin is the timeout of an operation, which waits for connection checks, at most five seconds each, and
+	// responseTimeout is the timeout of an operation, which waits for connection checks, at most five seconds each, and
 	// for the Kubernetes API. It is shorter than the server's own timeout, which would close the connection without a
 	// response.
-	answerWithin = 20 * time.Second
+	responseTimeout = 20 * time.Second
 	// maxPooledBody limits the buffers that return to the pool, in bytes: about four pages of a hundred posts. One long
 	// response must not occupy memory for the rest of the process's life.
 	maxPooledBody = 128 << 10
@@ -240,7 +240,7 @@ func (h *Handler) perform(ctx context.Context, of *operation, c *call) (out *ans
 	var spent *limits.Meter
 	if !of.lists || of.scans { // lists read from memory
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, answerWithin)
+		ctx, cancel = context.WithTimeout(ctx, responseTimeout)
 		defer cancel()
 		ctx, spent = limits.WithMeter(ctx)
 	}

@@ -123,7 +123,7 @@ func onTab(summary *postindex.Summary) string {
 func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 	view, summary := posting.Of(post), s.Service.Summarise(post)
 	return g.Group{
-		s.goingOut(v, post),
+		s.undoCountdown(v, post),
 		h.Section(h.Class("card facts"), g.If(!posting.Unfinished(view.Phase()), h.Data("settled", "")), h.Data("tab", onTab(&summary)), h.Dl(
 			fact("State", displayStatusOf(&summary).badge()),
 			fact("Kind", g.Text(categories[post.Spec.Category])),

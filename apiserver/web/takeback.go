@@ -31,9 +31,9 @@ func (v *visit) undoFact() g.Node {
 
 func seconds(d time.Duration) string { return plural(int(math.Ceil(d.Seconds())), "second") }
 
-// goingOut counts down to a post's publication, and offers to take it back. It returns nil for a post that does not go
-// out within the team's time for that.
-func (s *Site) goingOut(v *visit, post *v1alpha1.Post) g.Node {
+// undoCountdown counts down to a post's publication, and offers to take it back. It returns nil for a post that does
+// not go out within the team's time for that.
+func (s *Site) undoCountdown(v *visit, post *v1alpha1.Post) g.Node {
 	at := post.Spec.ScheduledAt
 	if at == nil || posting.Of(post).Phase() != v1alpha1.PhaseScheduled {
 		return nil

@@ -44,9 +44,9 @@ import (
 // PostPath is the path of the webhook, or the parent of its secret path.
 const PostPath = "/validate-post"
 
-// answerWithin is the timeout for a check, shorter than the timeout of the webhook, so that the client receives the
+// responseTimeout is the timeout for a check, shorter than the timeout of the webhook, so that the client receives the
 // reason.
-const answerWithin = 3 * time.Second
+const responseTimeout = 3 * time.Second
 
 // Options configures the webhook. All fields except SecretPath, Namespaces and Budgets are required.
 type Options struct {
@@ -126,7 +126,7 @@ func (p *PostValidator) validate(ctx context.Context, stored, post *v1alpha1.Pos
 	if !p.Namespaces.Include(post.Namespace) {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	// Every stored post takes up space, published or not. A post that has not grown passes.
 	if stored == nil || growth(stored, post, int64(posting.Of(post).Size()-posting.Of(stored).Size())) > 0 {

@@ -50,7 +50,7 @@ func (v *ScheduleValidator) warnings(ctx context.Context, schedule *v1alpha1.Pos
 	if !v.Namespaces.Include(schedule.Namespace) || !schedule.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	platform := func(name string) v1alpha1.Platform {
 		connection, err := read(ctx, v.Reader, schedule.Namespace, name, &v1alpha1.Connection{})

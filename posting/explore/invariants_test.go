@@ -295,7 +295,7 @@ func (w *world) checkHeld() {
 
 func (w *world) isWritten(s ship) bool {
 	if s.answer == took {
-		return w.nameWritten(s)
+		return w.operationIDStored(s)
 	}
 	t := posting.Of(w.etcd.post).Target(s.target)
 	if t == nil {

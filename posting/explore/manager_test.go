@@ -314,7 +314,7 @@ func (w *world) write(i int) {
 		return
 	}
 	if m.pc == tidying {
-		w.tidy(i)
+		w.removeAnnotation(i)
 		return
 	}
 	var about []int
@@ -349,8 +349,8 @@ func (w *world) write(i int) {
 	w.end(i, never)
 }
 
-// tidy removes the annotation of a recorded resolution.
-func (w *world) tidy(i int) {
+// removeAnnotation removes the annotation of a recorded resolution.
+func (w *world) removeAnnotation(i int) {
 	if w.manager[i].behind != 0 {
 		w.conflicted(i)
 		return

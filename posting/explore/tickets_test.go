@@ -116,11 +116,11 @@ func (w *world) answerUnnamed(attemptID string, l *lookup) {
 	}
 }
 
-// nameWritten reports whether an operation ID that was received is stored, or is no longer needed because its attempt
-// is settled or superseded.
-func (w *world) nameWritten(s ship) bool {
-	a := posting.Of(w.etcd.post).Target(s.target).Attempt
-	return a == nil || a.ID != s.attempt || a.OperationID == ticketName(s.post) ||
+// operationIDStored reports whether an operation ID that was received is stored, or is no longer needed because its
+// attempt is settled or superseded.
+func (w *world) operationIDStored(call ship) bool {
+	a := posting.Of(w.etcd.post).Target(call.target).Attempt
+	return a == nil || a.ID != call.attempt || a.OperationID == ticketName(call.post) ||
 		!attempt.IsOpen(a) && a.Outcome != v1alpha1.OutcomeUnknown
 }
 

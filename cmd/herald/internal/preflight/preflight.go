@@ -64,7 +64,7 @@ func Check(ctx context.Context, config *rest.Config, definitions fs.FS) error {
 
 func connect(config *rest.Config) (*discovery.DiscoveryClient, error) {
 	bounded := rest.CopyConfig(config)
-	bounded.Timeout = answerWithin
+	bounded.Timeout = responseTimeout
 	client, err := discovery.NewDiscoveryClientForConfig(bounded)
 	if err != nil {
 		return nil, fmt.Errorf("reach the Kubernetes API: %w", err)

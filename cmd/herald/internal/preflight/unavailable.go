@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// answerWithin is the timeout for one request in a check.
-const answerWithin = 10 * time.Second
+// responseTimeout is the timeout for one request in a check.
+const responseTimeout = 10 * time.Second
 
 // ErrUnavailable means that the Kubernetes API did not respond, or failed in a way that may be transient.
 var ErrUnavailable = errors.New("the Kubernetes API does not answer")
@@ -20,9 +20,9 @@ var ErrUnavailable = errors.New("the Kubernetes API does not answer")
 // asUnavailable wraps a request's error with ErrUnavailable, unless it is a decision by the Kubernetes API.
 func asUnavailable(err error) error {
 	var decided apierrors.APIStatus
-	passes := !errors.As(err, &decided) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
+	transient := !errors.As(err, &decided) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)
-	if !passes {
+	if !transient {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)

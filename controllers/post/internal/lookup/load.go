@@ -24,13 +24,13 @@ const (
 )
 
 const (
-	// loadWithin limits one read of a namespace's posts: a hundred thousand take ten seconds.
-	loadWithin = 5 * time.Minute
-	// mostDays limits the days that are selected by status.finishedOn. A longer search, after no manager was running for a
+	// loadTimeout limits one read of a namespace's posts: a hundred thousand take ten seconds.
+	loadTimeout = 5 * time.Minute
+	// maxDays limits the days that are selected by status.finishedOn. A longer search, after no manager was running for a
 	// while, reads all finished posts.
-	mostDays = 7
-	// loadAtOnce limits a lookup's concurrent reads. Nearly every account is connected by one or two teams.
-	loadAtOnce = 4
+	maxDays = 7
+	// maxConcurrentLoads limits a lookup's concurrent reads. Nearly every account is connected by one or two teams.
+	maxConcurrentLoads = 4
 )
 
 // flight is the current read of a namespace's posts, and the next one. A caller joins a read that starts after its
@@ -102,7 +102,7 @@ func (o *Owners) runFlight(ctx context.Context, namespace string, under *flight)
 }
 
 func (o *Owners) read(ctx context.Context, namespace string, since time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, loadWithin)
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	for _, selected := range selectors(since, o.clock.Now()) {
 		err := kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) {
@@ -142,7 +142,7 @@ func selectors(since, now time.Time) []fields.Selector {
 	all := []fields.Selector{fields.OneTermNotEqualSelector(fieldFinished, "true")}
 	// Clocks differ, so the last record may be from tomorrow.
 	first, last := since.UTC().Truncate(24*time.Hour), now.UTC().Add(time.Hour)
-	if last.Sub(first) > mostDays*24*time.Hour {
+	if last.Sub(first) > maxDays*24*time.Hour {
 		return append(all, finished)
 	}
 	for day := first; !day.After(last); day = day.AddDate(0, 0, 1) {
@@ -192,7 +192,7 @@ func (l *Lookups) load(ctx context.Context, conn *v1alpha1.Connection, since tim
 	}
 	slices.Sort(namespaces)
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(loadAtOnce)
+	group.SetLimit(maxConcurrentLoads)
 	for _, namespace := range slices.Compact(namespaces) {
 		group.Go(func() error { return l.Owners.load(ctx, namespace, since) })
 	}

@@ -244,21 +244,21 @@ func TestLoadOfAccount(t *testing.T) {
 	}
 }
 
-// TestLoadOfManyTeams checks that namespaces are read concurrently, up to loadAtOnce. Sequential reads would add up the
-// delays of slow namespaces, and reading all at once would be a burst for the API server.
+// TestLoadOfManyTeams checks that namespaces are read concurrently, up to maxConcurrentLoads. Sequential reads would
+// add up the delays of slow namespaces, and reading all at once would be a burst for the API server.
 func TestLoadOfManyTeams(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		of, verified := &team{slow: time.Second}, v1alpha1.ConnectionStatus{CredentialsVersion: "1", VerifiedVersion: "1"}
 		var connections []client.Object
-		for n := range 3 * loadAtOnce {
+		for n := range 3 * maxConcurrentLoads {
 			connections = append(connections, connected(fmt.Sprintf("team-%d", n), "4711", verified))
 		}
 		l := lookups(t, of, connections...)
 		must.Succeed(t, l.load(t.Context(), connected("team-0", "4711", verified), l.Owners.Start().Add(-time.Minute)))
 		synctest.Wait() // the reads clean up after they have returned
-		if len(of.in) != len(connections) || of.most != loadAtOnce {
-			t.Errorf("read %d teams, want %d; %d concurrently, want %d", len(of.in), len(connections), of.most, loadAtOnce)
+		if len(of.in) != len(connections) || of.most != maxConcurrentLoads {
+			t.Errorf("read %d teams, want %d; %d concurrently, want %d", len(of.in), len(connections), of.most, maxConcurrentLoads)
 		}
 	})
 }

@@ -26,8 +26,9 @@ const (
 	PointAfterOpen  = "after-open"
 )
 
-// openStep is how long the wait for a group's time is at most before the clock is read again: it may be corrected.
-const openStep = time.Second
+// openPollInterval is how long the wait for a group's time is at most before the clock is read again: it may be
+// corrected.
+const openPollInterval = time.Second
 
 // ArmedHooks connects an armed post to the controller. Its reconciliation has ended.
 type ArmedHooks interface {
@@ -80,7 +81,7 @@ func (p *Publisher) Arm(ctx context.Context, pass Hooks, post *v1alpha1.Post, me
 func (g *Groups) openInTime(ctx context.Context, gr *group) {
 	for left := gr.due.Sub(g.o.Clock.Now()); left > 0; left = gr.due.Sub(g.o.Clock.Now()) {
 		select {
-		case <-g.o.Clock.After(min(left, openStep)):
+		case <-g.o.Clock.After(min(left, openPollInterval)):
 		case <-ctx.Done():
 			return
 		}

@@ -35,9 +35,9 @@ const (
 	maxArmedBytes = 24 << 20
 	// maxClosed is how many closed groups a Lease lists. Their posts are written within seconds.
 	maxClosed = 16
-	// knownFor is how long the state of a group is remembered, which is longer than its posts are settled. It can be read
-	// again.
-	knownFor = time.Hour
+	// groupStateTTL is how long the state of a group is remembered, which is longer than its posts are settled. It can be
+	// read again.
+	groupStateTTL = time.Hour
 )
 
 // armTimeout limits the writes that arm a group. Posts that would join it wait for them.

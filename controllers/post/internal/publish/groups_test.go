@@ -279,7 +279,7 @@ func TestClosedVersions(t *testing.T) {
 func TestRemember(t *testing.T) {
 	g := leading(t, newAPI())
 	g.remember("herald-group-00/1", delivery.GroupClosed)
-	g.o.Clock.(*clocktesting.FakeClock).Step(knownFor + 1)
+	g.o.Clock.(*clocktesting.FakeClock).Step(groupStateTTL + 1)
 	g.remember("herald-group-00/2", delivery.GroupClosed)
 	if got := g.State("herald-group-00/1"); got != delivery.GroupUnread || len(g.known) != 1 {
 		t.Errorf("an old group is %d of %d known groups, want unread", got, len(g.known))

@@ -92,7 +92,7 @@ func (g *Groups) State(ref string) delivery.GroupState {
 // remember stores the state of a group. The caller holds the lock.
 func (g *Groups) remember(ref string, state delivery.GroupState) {
 	now := g.o.Clock.Now()
-	maps.DeleteFunc(g.known, func(_ string, known knownGroup) bool { return now.Sub(known.at) > knownFor })
+	maps.DeleteFunc(g.known, func(_ string, known knownGroup) bool { return now.Sub(known.at) > groupStateTTL })
 	g.known[ref] = knownGroup{state, now}
 }
 
