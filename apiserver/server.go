@@ -183,11 +183,7 @@ func New(config Config) (*Server, error) {
 	s.budgets = newBudgets(service, usages, config.Namespaces, config.Clock, config.Log, index.Changed, s.pending.Changed)
 	s.budgets.enqueueOnChange(keys, namespaceOf)
 	s.budgets.enqueueOnChange(teams, ownedBy)
-	bounds := limitsOf(&config)
-	if s.web, err = newWeb(&s.config, service, teams, connections, credentials, bounds); err != nil {
-		return nil, err
-	}
-	if err := s.setHandlers(service, bounds, m); err != nil {
+	if err := s.setHandlers(service, teams, connections, credentials, m); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -236,7 +232,11 @@ func limitsOf(config *Config) rest.Limits {
 	}
 }
 
-func (s *Server) setHandlers(service *bridge.Service, bounds rest.Limits, m *metrics) error {
+func (s *Server) setHandlers(service *bridge.Service, teams *kube.Teams, connections *kube.Connections, credentials kube.Credentials, m *metrics) (err error) {
+	bounds := limitsOf(&s.config)
+	if s.web, err = newWeb(&s.config, service, teams, connections, credentials, bounds); err != nil {
+		return err
+	}
 	api := rest.NewHandler(service, bounds)
 	granted := &current{clock: watchClock, watches: append(s.web.watches(), s.current.watches...)}
 	agents, err := newMCP(&s.config, service, api, s.web.authorization(), granted.check)

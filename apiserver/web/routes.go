@@ -4,6 +4,7 @@
 package web
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -50,65 +51,77 @@ type page struct {
 // pages returns a team's pages, by method and path. Connecting an account requires the right to create a connection or
 // to patch an existing one: package connect checks it once it knows which applies.
 func (s *Site) pages() map[string]page {
-	of := func(handle handler, needs ...right) page { return page{handle, needs} }
+	pages := s.postPages()
+	maps.Copy(pages, s.settingPages())
+	return pages
+}
+
+func newPage(handle handler, needs ...right) page { return page{handle, needs} }
+
+func (s *Site) postPages() map[string]page {
 	return map[string]page{
-		"GET /{$}":                          of(s.overview, seePosts),
-		"GET /posts":                        of(s.posts, seePosts),
-		"GET /calendar":                     of(s.calendar, seePosts),
-		"GET /bulk":                         of(s.confirmBulk, updatePosts),
-		"POST /bulk":                        of(s.applyBulk, updatePosts),
-		"GET /posts/new":                    of(s.compose, createPosts, seeConnections),
-		"POST /posts/new":                   of(s.create, createPosts, seeConnections),
-		"POST /compose/check":               of(s.check, createPosts, seeConnections),
-		"POST /compose/save":                of(s.saveNew, createPosts, updatePosts, seeConnections),
-		"POST /posts/{id}/save":             of(s.saveEdit, updatePosts, seeConnections),
-		"POST /posts/{id}/check":            of(s.check, updatePosts, seeConnections),
-		"POST /media":                       of(s.upload, createMedia),
-		"POST /media/{id}/parts":            of(s.resumeUpload, createMedia),
-		"POST /media/{id}/finish":           of(s.finishUpload, createMedia),
-		"POST /media/{id}/abort":            of(s.abortUpload, createMedia),
-		"GET /files":                        of(s.filesPage, seeMedia),
-		"GET /files/list":                   of(s.fileList, seeMedia),
-		"GET /posts/{id}":                   of(s.post, seePosts),
-		"GET /posts/{id}/events":            of(s.events, seePosts),
-		"GET /posts/{id}/edit":              of(s.edit, updatePosts, seeConnections),
-		"POST /posts/{id}/edit":             of(s.change, updatePosts, seeConnections),
-		"POST /posts/{id}/cancel":           of(s.cancel, updatePosts),
-		"POST /posts/{id}/reschedule":       of(s.reschedule, updatePosts),
-		"POST /posts/{id}/takeback":         of(s.withdrawPublished, updatePosts, createPosts, seeConnections),
-		"POST /posts/{id}/settle":           of(s.settle, updatePosts),
-		"POST /posts/{id}/dismiss":          of(s.dismiss, updatePosts),
-		"GET /connections":                  of(s.connections, seeConnections),
-		"POST /connections/connect":         of(s.connect, seeConnections),
-		"POST /connections/{id}/disconnect": of(s.disconnect, deleteConnection),
-		"GET /keys":                         of(s.keys, seeKeys),
-		"POST /keys":                        of(s.createKey, createKeys),
-		"POST /keys/{id}/{act}":             of(s.changeKey, updateKeys),
-		"GET /schedules":                    of(s.schedules, seeSchedules),
-		"GET /schedules/new":                of(s.newSchedule, createSchedules, seeConnections),
-		"POST /schedules/new":               of(s.storeSchedule, createSchedules, seeConnections),
-		"POST /schedules/check":             of(s.checkSchedule, createSchedules, seeConnections),
-		"GET /schedules/{id}/edit":          of(s.editSchedule, updateSchedules, seeConnections),
-		"POST /schedules/{id}/edit":         of(s.storeSchedule, updateSchedules, seeConnections),
-		"POST /schedules/{id}/check":        of(s.checkSchedule, updateSchedules, seeConnections),
-		"POST /schedules/{id}/suspend":      of(s.suspendSchedule, updateSchedules),
-		"POST /schedules/{id}/resume":       of(s.resumeSchedule, updateSchedules),
-		"GET /schedules/{id}/delete":        of(s.confirmDelete, deleteSchedules),
-		"POST /schedules/{id}/delete":       of(s.deleteSchedule, deleteSchedules),
-		"GET /notifications":                of(s.notifiers, seeNotifiers),
-		"GET /notifications/new":            of(s.newNotifier, createNotifiers),
-		"POST /notifications/new":           of(s.storeNotifier, createNotifiers, seeNotifiers),
-		"GET /notifications/{id}":           of(s.notifier, seeNotifiers),
-		"GET /notifications/{id}/edit":      of(s.editNotifier, updateNotifiers),
-		"POST /notifications/{id}/edit":     of(s.storeNotifier, updateNotifiers),
-		"POST /notifications/{id}/suspend":  of(s.suspendNotifier, updateNotifiers),
-		"POST /notifications/{id}/resume":   of(s.resumeNotifier, updateNotifiers),
-		"POST /notifications/{id}/resend":   of(s.resendDelivery, updateNotifiers),
-		"POST /notifications/{id}/secret":   of(s.replaceSecret, updateNotifiers),
-		"GET /notifications/{id}/delete":    of(s.confirmDeleteNotifier, deleteNotifiers),
-		"POST /notifications/{id}/delete":   of(s.deleteNotifier, deleteNotifiers),
-		"GET /team":                         of(s.teamPage, seePosts),
-		"GET /members":                      of(s.members, seePosts, seeBindings),
+		"GET /{$}":                    newPage(s.overview, seePosts),
+		"GET /posts":                  newPage(s.posts, seePosts),
+		"GET /calendar":               newPage(s.calendar, seePosts),
+		"GET /bulk":                   newPage(s.confirmBulk, updatePosts),
+		"POST /bulk":                  newPage(s.applyBulk, updatePosts),
+		"GET /posts/new":              newPage(s.compose, createPosts, seeConnections),
+		"POST /posts/new":             newPage(s.create, createPosts, seeConnections),
+		"POST /compose/check":         newPage(s.check, createPosts, seeConnections),
+		"POST /compose/save":          newPage(s.saveNew, createPosts, updatePosts, seeConnections),
+		"POST /posts/{id}/save":       newPage(s.saveEdit, updatePosts, seeConnections),
+		"POST /posts/{id}/check":      newPage(s.check, updatePosts, seeConnections),
+		"POST /media":                 newPage(s.upload, createMedia),
+		"POST /media/{id}/parts":      newPage(s.resumeUpload, createMedia),
+		"POST /media/{id}/finish":     newPage(s.finishUpload, createMedia),
+		"POST /media/{id}/abort":      newPage(s.abortUpload, createMedia),
+		"GET /files":                  newPage(s.filesPage, seeMedia),
+		"GET /files/list":             newPage(s.fileList, seeMedia),
+		"GET /posts/{id}":             newPage(s.post, seePosts),
+		"GET /posts/{id}/events":      newPage(s.events, seePosts),
+		"GET /posts/{id}/edit":        newPage(s.edit, updatePosts, seeConnections),
+		"POST /posts/{id}/edit":       newPage(s.change, updatePosts, seeConnections),
+		"POST /posts/{id}/cancel":     newPage(s.cancel, updatePosts),
+		"POST /posts/{id}/reschedule": newPage(s.reschedule, updatePosts),
+		"POST /posts/{id}/takeback":   newPage(s.withdrawPublished, updatePosts, createPosts, seeConnections),
+		"POST /posts/{id}/settle":     newPage(s.settle, updatePosts),
+		"POST /posts/{id}/dismiss":    newPage(s.dismiss, updatePosts),
+	}
+}
+
+func (s *Site) settingPages() map[string]page {
+	return map[string]page{
+		"GET /connections":                  newPage(s.connections, seeConnections),
+		"POST /connections/connect":         newPage(s.connect, seeConnections),
+		"POST /connections/{id}/disconnect": newPage(s.disconnect, deleteConnection),
+		"GET /keys":                         newPage(s.keys, seeKeys),
+		"POST /keys":                        newPage(s.createKey, createKeys),
+		"POST /keys/{id}/{act}":             newPage(s.changeKey, updateKeys),
+		"GET /schedules":                    newPage(s.schedules, seeSchedules),
+		"GET /schedules/new":                newPage(s.newSchedule, createSchedules, seeConnections),
+		"POST /schedules/new":               newPage(s.storeSchedule, createSchedules, seeConnections),
+		"POST /schedules/check":             newPage(s.checkSchedule, createSchedules, seeConnections),
+		"GET /schedules/{id}/edit":          newPage(s.editSchedule, updateSchedules, seeConnections),
+		"POST /schedules/{id}/edit":         newPage(s.storeSchedule, updateSchedules, seeConnections),
+		"POST /schedules/{id}/check":        newPage(s.checkSchedule, updateSchedules, seeConnections),
+		"POST /schedules/{id}/suspend":      newPage(s.suspendSchedule, updateSchedules),
+		"POST /schedules/{id}/resume":       newPage(s.resumeSchedule, updateSchedules),
+		"GET /schedules/{id}/delete":        newPage(s.confirmDelete, deleteSchedules),
+		"POST /schedules/{id}/delete":       newPage(s.deleteSchedule, deleteSchedules),
+		"GET /notifications":                newPage(s.notifiers, seeNotifiers),
+		"GET /notifications/new":            newPage(s.newNotifier, createNotifiers),
+		"POST /notifications/new":           newPage(s.storeNotifier, createNotifiers, seeNotifiers),
+		"GET /notifications/{id}":           newPage(s.notifier, seeNotifiers),
+		"GET /notifications/{id}/edit":      newPage(s.editNotifier, updateNotifiers),
+		"POST /notifications/{id}/edit":     newPage(s.storeNotifier, updateNotifiers),
+		"POST /notifications/{id}/suspend":  newPage(s.suspendNotifier, updateNotifiers),
+		"POST /notifications/{id}/resume":   newPage(s.resumeNotifier, updateNotifiers),
+		"POST /notifications/{id}/resend":   newPage(s.resendDelivery, updateNotifiers),
+		"POST /notifications/{id}/secret":   newPage(s.replaceSecret, updateNotifiers),
+		"GET /notifications/{id}/delete":    newPage(s.confirmDeleteNotifier, deleteNotifiers),
+		"POST /notifications/{id}/delete":   newPage(s.deleteNotifier, deleteNotifiers),
+		"GET /team":                         newPage(s.teamPage, seePosts),
+		"GET /members":                      newPage(s.members, seePosts, seeBindings),
 	}
 }
 

@@ -69,24 +69,19 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	}
 	store := credentials.NewStore(live, cached, now, identity, apps)
 	counts := quota.NewUsageStore(quota.NewAPI(live, cached))
-	images := rendition.NewRenderer(files)
-	program, err := findFFmpeg(c.Thumbnails.FFmpeg)
+	kept := archive.New(files)
+	posts := postOptions(c)
+	images, err := setRenditions(&posts, mgr.GetLogger(), files, c.Thumbnails.FFmpeg)
 	if err != nil {
 		return err
 	}
-	pictures := thumbnails(mgr.GetLogger(), files, program, images)
-	films, unconverted := conversions(files, program, images)
-	images.LimitOwnMemory()
-	kept := archive.New(files)
-	posts := postOptions(c)
 	if posts.Rollback, err = addRollbackDetector(mgr, files, c.ReleaseName, namespace, now); err != nil {
 		return err
 	}
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
 	posts.Platforms, posts.Apps, posts.Tracer, posts.Stopping = registry, apps, tracer, ctx.Done()
 	tokens := connection.NewTokens(store, cached, now)
-	posts.Tokens, posts.Files, posts.Renditions, posts.Thumbnails = tokens, files, images, pictures
-	posts.Conversions, posts.Unconverted, posts.Groups = films, unconverted, groupsOf(c, namespace, live)
+	posts.Tokens, posts.Files, posts.Groups = tokens, files, groupsOf(c, namespace, live)
 	posts.Owned, posts.TeamMedia, posts.Suspension, posts.SuspendAll = teams.Owned, teams.Media, teams.Suspension, stop
 	if c.Delivery.ShareUploads {
 		posts.Holder, posts.Managers = identity, c.Replicas
@@ -171,6 +166,19 @@ func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 		Namespaces: c.Namespaces,
 		NewID:      rand.Text, Metrics: post.NewMetrics(metrics.Registry), Unlisted: unlisted.New(metrics.Registry), Failpoint: process.CrashPoint(),
 	}
+}
+
+// setRenditions sets what converts images and videos, and returns the renderer of images. ffmpeg is the program's name.
+func setRenditions(posts *post.Options, log logr.Logger, files rendition.FileStore, ffmpeg string) (*rendition.Renderer, error) {
+	images := rendition.NewRenderer(files)
+	program, err := findFFmpeg(ffmpeg)
+	if err != nil {
+		return nil, err
+	}
+	posts.Renditions, posts.Thumbnails = images, thumbnails(log, files, program, images)
+	posts.Conversions, posts.Unconverted = conversions(files, program, images)
+	images.LimitOwnMemory()
+	return images, nil
 }
 
 // findFFmpeg returns the path of the program, or "" if the name is empty or the default program is not installed.
