@@ -20,9 +20,9 @@ type Conversion struct {
 // than most videos need.
 var bitRates = []struct{ pixels, bits int64 }{{640 * 480, 4_000_000}, {1280 * 720, 8_000_000}, {1920 * 1200, 12_000_000}}
 
-// mostBits is the maximum bit rate of larger videos, in bits per second. leastBits is the minimum, even if the file
+// maxBits is the maximum bit rate of larger videos, in bits per second. minBits is the minimum, even if the file
 // size limit calls for less.
-const mostBits, leastBits = 40_000_000, 200_000
+const maxBits, minBits = 40_000_000, 200_000
 
 // ForConversion returns the limits for teams that have videos converted: DoubtfulVideos are applied too, so that a
 // video that the platform might refuse is converted.
@@ -55,7 +55,7 @@ func (l VideoLimits) accepts(f *File) bool {
 // that exceeds their limits still does.
 func (l VideoLimits) Conversion(f *File) Conversion {
 	width, height := l.size(f.Width, f.Height)
-	c := Conversion{Width: width, Height: height, FrameRate: l.rate(f), BitRate: mostBits}
+	c := Conversion{Width: width, Height: height, FrameRate: l.rate(f), BitRate: maxBits}
 	for _, r := range bitRates {
 		if int64(width)*int64(height) <= r.pixels {
 			c.BitRate = r.bits
@@ -67,7 +67,7 @@ func (l VideoLimits) Conversion(f *File) Conversion {
 		c.BitRate = min(c.BitRate, l.MaxBitRate*3/4)
 	}
 	if seconds := f.Duration.Seconds(); l.MaxBytes > 0 && seconds > 0 {
-		c.BitRate = min(c.BitRate, max(int64(float64(l.MaxBytes)*8*3/4/seconds), leastBits))
+		c.BitRate = min(c.BitRate, max(int64(float64(l.MaxBytes)*8*3/4/seconds), minBits))
 	}
 	return c
 }
@@ -106,14 +106,14 @@ func (l VideoLimits) size(width, height int) (int, int) {
 func even(n float64) int { return max(2*int(math.Round(n/2)), 2) }
 
 // usualRate is the frame rate to convert to if the original one is too low, variable or unknown: platforms require a
-// constant rate. mostRate is the maximum.
-const usualRate, mostRate = 30, 60
+// constant rate. maxRate is the maximum.
+const usualRate, maxRate = 30, 60
 
 // rate returns the frame rate to convert to; zero keeps the original one.
 func (l VideoLimits) rate(f *File) float64 {
 	most := l.MaxFrameRate
 	if most == 0 {
-		most = mostRate
+		most = maxRate
 	}
 	usual := min(max(usualRate, l.MinFrameRate), most)
 	switch {

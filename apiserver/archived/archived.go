@@ -31,10 +31,10 @@ const (
 	// take 10 MiB of viewBytes; docs/performance.md, B8, has the measurement.
 	segmentBytes = 12 << 20
 	viewBytes    = 24 << 20
-	// maxAge is the TTL of a cached index. It is read again after leastAge if the Team has a newer revision, or posts
+	// maxAge is the TTL of a cached index. It is read again after minAge if the Team has a newer revision, or posts
 	// have left the cluster since.
-	maxAge   = time.Minute
-	leastAge = time.Second
+	maxAge = time.Minute
+	minAge = time.Second
 	// away is the pause after a team's archive could not be read, and within is the timeout of a read.
 	away   = 5 * time.Second
 	within = 5 * time.Second
@@ -216,7 +216,7 @@ func (p *Reader) isFresh(known *team, owner *v1alpha1.Team) bool {
 	switch {
 	case known.view == nil || age >= maxAge:
 		return false
-	case age < leastAge:
+	case age < minAge:
 		return true
 	default:
 		newer := owner.Status.Archive != nil && owner.Status.Archive.Revision > known.view.Revision()

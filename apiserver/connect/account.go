@@ -24,8 +24,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// mostConflicts limits the attempts at a removal while others, such as the manager, are writing the connection.
-const mostConflicts = 5
+// maxConflicts limits the attempts at a removal while others, such as the manager, are writing the connection.
+const maxConflicts = 5
 
 // managedByLabel is the standard Kubernetes label for the program that manages an object.
 const managedByLabel = "app.kubernetes.io/managed-by"

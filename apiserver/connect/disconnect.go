@@ -69,7 +69,7 @@ func (s *Service) accessAfter(c *v1alpha1.Connection) string {
 func (s *Service) remove(
 	ctx context.Context, person string, found *v1alpha1.Connection, goes func(live *v1alpha1.Connection) bool,
 ) (*v1alpha1.Connection, error) {
-	for range mostConflicts {
+	for range maxConflicts {
 		err := s.Connections.DeleteFor(ctx, found, person, s.Clock.Now())
 		if err == nil || apierrors.IsNotFound(err) {
 			return found, nil

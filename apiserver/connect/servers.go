@@ -25,11 +25,11 @@ import (
 const (
 	// serversField is the key of the apps in the Secret's data.
 	serversField = "serverApps"
-	// mostServers and mostServersBytes limit the stored apps. The Secret also has the session keys, and the apiserver may
+	// maxServers and maxServersBytes limit the stored apps. The Secret also has the session keys, and the apiserver may
 	// write 64 KiB (config/rbac/policies.yaml): without a limit in bytes, servers that choose long names and ids could
 	// prevent that keys are replaced. An app that is dropped is registered again for the next connection to its server.
-	mostServers      = 40
-	mostServersBytes = 24 << 10
+	maxServers      = 40
+	maxServersBytes = 24 << 10
 	// storeTries limits the attempts to write the Secret while others change it.
 	storeTries = 20
 )
@@ -137,7 +137,7 @@ func (a *ServerApps) update(ctx context.Context, change func(map[string]registra
 // write drops the apps that exceed the limits: first those without accounts, then those that were registered first.
 func (a *ServerApps) write(ctx context.Context, secret *corev1.Secret, stored map[string]registration) error {
 	text, err := json.Marshal(stored)
-	for err == nil && (len(stored) > mostServers || len(text) > mostServersBytes) {
+	for err == nil && (len(stored) > maxServers || len(text) > maxServersBytes) {
 		delete(stored, slices.MinFunc(slices.Collect(maps.Keys(stored)), func(x, y string) int {
 			switch first, second := stored[x], stored[y]; {
 			case first.Used && !second.Used:

@@ -24,9 +24,9 @@ const (
 	// smallBody is the largest size in bytes of a body that may also use the last quarter: all posts that fit on a
 	// screen. Callers with large bodies cannot block them.
 	smallBody = 64 << 10
-	// leastBody is the minimum size, in bytes, that a body is charged for. It covers the other memory that a request
+	// minBody is the minimum size, in bytes, that a body is charged for. It covers the other memory that a request
 	// needs.
-	leastBody = 4 << 10
+	minBody = 4 << 10
 )
 
 // A body must arrive within readGrace, plus a second per minReadRate bytes. A slow one keeps its reservation until
@@ -179,7 +179,7 @@ func (g *BodyLimiter) Read(w http.ResponseWriter, r *http.Request, caller string
 	arrived := func() (cut bool) { return false }
 	if g != nil {
 		// A past deadline wakes the reader.
-		taken := g.acquire(caller, max(size, leastBody), now, func() { _ = control.SetReadDeadline(now) })
+		taken := g.acquire(caller, max(size, minBody), now, func() { _ = control.SetReadDeadline(now) })
 		if taken == nil {
 			return nil, done, ErrBodiesFull
 		}

@@ -85,7 +85,7 @@ func (g *BodyLimiter) fits(caller string, size, most int64) bool {
 	if size < 0 {
 		size = most
 	}
-	size = max(size, leastBody)
+	size = max(size, minBody)
 	taken := g.acquire(caller, size, time.Now(), func() {})
 	if taken == nil {
 		return false

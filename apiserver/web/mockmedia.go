@@ -33,8 +33,8 @@ const (
 	screen  arrangement = "screen"
 )
 
-// mostTiles is how many pictures of an album Facebook shows in the feed. The last one says how many more there are.
-const mostTiles = 5
+// maxTiles is how many pictures of an album Facebook shows in the feed. The last one says how many more there are.
+const maxTiles = 5
 
 // longestShort is the maximum duration of a Short (YouTube Help, "Get started creating YouTube Shorts").
 const longestShort = 3 * time.Minute
@@ -82,7 +82,7 @@ func (s *Site) mockMedia(v *visit, p v1alpha1.Platform, files []v1alpha1.MediaRe
 	all := files[:min(len(files), most)]
 	shown := all
 	if p == v1alpha1.PlatformFacebook {
-		shown = all[:min(len(all), mostTiles)]
+		shown = all[:min(len(all), maxTiles)]
 	}
 	cells := make([]g.Node, 0, len(shown))
 	found := make([]bridge.MediaPreview, 0, len(shown))

@@ -37,8 +37,8 @@ type pictures struct {
 // allFiles is for pages that show all of a post's files, whatever the platforms' limits.
 const allFiles = maxPictures
 
-// mostFiles returns how many files a platform shows in a post or in a part of a thread.
-func (s *Site) mostFiles(p v1alpha1.Platform, part bool) int {
+// maxFilesOf returns how many files a platform shows in a post or in a part of a thread.
+func (s *Site) maxFilesOf(p v1alpha1.Platform, part bool) int {
 	limits, _ := s.Service.Capabilities(p)
 	if part {
 		return max(limits.Card.MaxItems, 1)

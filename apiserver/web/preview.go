@@ -201,7 +201,7 @@ func (s *Site) mock(v *visit, spec *v1alpha1.PostSpec, found *bridge.Check, i in
 // mockThread is the mock of a thread, part by part.
 func (s *Site) mockThread(v *visit, tree *v1alpha1.TreeContent, p v1alpha1.Platform, head g.Node) g.Node {
 	limits, _ := s.Service.Capabilities(p)
-	most := s.mostFiles(p, true)
+	most := s.maxFilesOf(p, true)
 	return h.Ol(h.Class("mock-thread"), g.Map(tree.Cards, func(c v1alpha1.TreeCard) g.Node {
 		return h.Li(head, mockText(c.Caption, limits.Display), s.mockMedia(v, p, c.MediaRefs, most))
 	}))
@@ -227,7 +227,7 @@ func (s *Site) mockPost(v *visit, spec *v1alpha1.PostSpec, p v1alpha1.Platform, 
 		title = of.Title
 	}
 	limits, _ := s.Service.Capabilities(p)
-	files := s.mockMedia(v, p, filesOf(spec), s.mostFiles(p, false))
+	files := s.mockMedia(v, p, filesOf(spec), s.maxFilesOf(p, false))
 	words := g.Group{g.If(title != "", h.P(h.Class("mock-title"), h.Dir("auto"), g.Text(title))), mockWarning(&spec.Targets[i]), mockText(spec.Targets[i].Caption, limits.Display)}
 	switch p {
 	case v1alpha1.PlatformInstagram, v1alpha1.PlatformTikTok, v1alpha1.PlatformYouTube:

@@ -52,8 +52,8 @@ const (
 	reportWithin = 10 * time.Second
 	// conflictPause is the requeue delay after a conflict. It lets the cache catch up.
 	conflictPause = time.Second
-	// mostReports limits how often a status write is attempted because of conflicts.
-	mostReports = 10
+	// maxReports limits how often a status write is attempted because of conflicts.
+	maxReports = 10
 )
 
 // Options configures the Reconciler. Client, APIReader, Platforms, Store, Owned and Clock are required.
@@ -117,7 +117,7 @@ func New(o Options) (*Reconciler, error) {
 		o.Metrics = NewMetrics(nil, o.Clock)
 	}
 	o.Events = conditions.NewEventRecorder(o.Events, o.Client.Scheme(), o.Clock)
-	r := &Reconciler{Options: o, verdicts: cache.NewLRUExpireCacheWithClock(mostVerdicts, o.Clock), status: conditions.Reporter{
+	r := &Reconciler{Options: o, verdicts: cache.NewLRUExpireCacheWithClock(maxVerdicts, o.Clock), status: conditions.Reporter{
 		Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
 	}}
 	r.inherited, r.inheritedAll = r.loadSpooled()
@@ -249,7 +249,7 @@ func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bo
 // unless the spec has changed. Conflicts are common: clients request the next examination while one is running.
 func (r *Reconciler) report(ctx context.Context, conn *v1alpha1.Connection, o outcome, probe string) error {
 	now := r.Clock.Now()
-	for range mostReports {
+	for range maxReports {
 		before := conn.Status.DeepCopy()
 		apply(conn, o, probe, now)
 		uid, generation := conn.UID, conn.Generation

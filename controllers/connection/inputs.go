@@ -30,8 +30,8 @@ const (
 
 const (
 	// verdictTTL is how long the platform's response about an input that was not adopted is cached.
-	verdictTTL   = time.Hour
-	mostVerdicts = 10_000
+	verdictTTL  = time.Hour
+	maxVerdicts = 10_000
 	// longestMessage keeps a condition's message readable and within the schema's limit of 32,768 bytes.
 	longestMessage = 2048
 )

@@ -29,8 +29,8 @@ const (
 	saveWithin = 60 * time.Second
 	// claimPatience is how long to wait for another manager's renewal: longer than both timeouts together.
 	claimPatience = 90 * time.Second
-	// mostConflicts limits the retries after conflicts with clients that change something else in the Secret.
-	mostConflicts = 5
+	// maxConflicts limits the retries after conflicts with clients that change something else in the Secret.
+	maxConflicts = 5
 )
 
 const (
@@ -108,7 +108,7 @@ func (e *examination) withApp(renewed credentials.Token) credentials.Token {
 
 // claim records in the working copy that its current token is about to be renewed. It retries after conflicts.
 func (e *examination) claim(ctx context.Context) *outcome {
-	for range mostConflicts {
+	for range maxConflicts {
 		if may, wait := e.Store.MayClaim(e.conn, e.read, e.input, claimPatience); !may {
 			return &outcome{reason: v1alpha1.ReasonPlatformUnavailable, message: msgClaimed, retryAt: e.Clock.Now().Add(wait)}
 		}
@@ -174,7 +174,7 @@ func (r *Reconciler) store(ctx context.Context, pending unsaved) (credentials.Cr
 		}
 	}
 	old := renewal.Before.Token
-	for range mostConflicts {
+	for range maxConflicts {
 		var version string
 		if version, err = r.Store.Save(ctx, pending.conn, renewal); err == nil {
 			if r.Renewed != nil {

@@ -85,9 +85,9 @@ type outcome struct {
 	archived, refused []*v1alpha1.Post
 }
 
-// mostRefused limits the archive's consecutive failures, not counting errors about a record itself. One bad record must
+// maxRefused limits the archive's consecutive failures, not counting errors about a record itself. One bad record must
 // not keep the team's other posts in the cluster; after two failures, the archive counts as unavailable.
-const mostRefused = 2
+const maxRefused = 2
 
 func (s *Sweeper) saveRecords(ctx context.Context, posts []*v1alpha1.Post) (kept outcome, err error) {
 	all := s.Archive.SaveRecords(ctx, posts)
@@ -98,7 +98,7 @@ func (s *Sweeper) saveRecords(ctx context.Context, posts []*v1alpha1.Post) (kept
 		return outcome{refused: posts}, all //nolint:wrapcheck // the error names the record
 	}
 	var problems []error
-	for i, inARow := 0, 0; i < len(posts) && inARow < mostRefused && ctx.Err() == nil; i++ {
+	for i, inARow := 0, 0; i < len(posts) && inARow < maxRefused && ctx.Err() == nil; i++ {
 		if err := s.Archive.SaveRecords(ctx, posts[i:i+1]); err != nil {
 			kept.refused = append(kept.refused, posts[i])
 			problems = append(problems, err)

@@ -27,14 +27,14 @@ const (
 	// unusedRecordTTL is how long an unused record is kept: longer than any rule that needs it, such as the TTL of
 	// idempotency keys, and longer than it takes to restore the posts of a re-created cluster.
 	unusedRecordTTL = 48 * time.Hour
-	// mostFaults limits store failures in one call. Errors about a single record do not count.
-	mostFaults = 16
+	// maxFaults limits store failures in one call. Errors about a single record do not count.
+	maxFaults = 16
 )
 
 // forget removes the records of posts that leave the archive. It keeps the record if a post of the same name is in the
 // cluster, which shares it, or if the record is needed for longer; the daily sweep of records then removes it.
 //
-// A post whose record cannot be removed remains in the lists and does not block others. After mostFaults failures of
+// A post whose record cannot be removed remains in the lists and does not block others. After maxFaults failures of
 // the store, forget stops.
 func (s *Archiver) forget(ctx context.Context, of archive.Team, posts []lists.Ref) error {
 	var group errgroup.Group
@@ -44,7 +44,7 @@ func (s *Archiver) forget(ctx context.Context, of archive.Team, posts []lists.Re
 	many := func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return faults >= mostFaults
+		return faults >= maxFaults
 	}
 	for _, post := range posts {
 		if many() {

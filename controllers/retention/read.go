@@ -21,8 +21,8 @@ import (
 const (
 	fieldFinished   = "status.finished"
 	fieldFinishedOn = "status.finishedOn"
-	// mostDays limits the days that a review excludes: each is a term of the field selector.
-	mostDays = 100
+	// maxDays limits the days that a review excludes: each is a term of the field selector.
+	maxDays = 100
 )
 
 type found struct {
@@ -42,7 +42,7 @@ func (s *Sweeper) review(ctx context.Context, a *agenda, namespace string, now t
 	first := dayOf(now.Add(-a.times.InCluster))
 	// A clock that is ahead may have recorded tomorrow.
 	at := now.Add(24 * time.Hour)
-	for range mostDays {
+	for range maxDays {
 		if dayOf(at) < first {
 			break
 		}

@@ -26,8 +26,8 @@ const (
 	// firstRecount is the pause before the first request for a recount. The pauses double, so that the third request
 	// comes 35 seconds after the quota was seen, past the discovery interval.
 	firstRecount = 5 * time.Second
-	// mostRecount is the longest pause: three requests an hour if Kubernetes never counts.
-	mostRecount = 20 * time.Minute
+	// maxRecount is the longest pause: three requests an hour if Kubernetes never counts.
+	maxRecount = 20 * time.Minute
 )
 
 // recountTrigger is an entry in spec.hard that triggers a recount. The other limits remain in force. It does not limit
@@ -101,7 +101,7 @@ func (s *recounts) due(team string, now time.Time) bool {
 func (s *recounts) recordRequest(team string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pause := min(2*s.byTeam[team].pause, mostRecount)
+	pause := min(2*s.byTeam[team].pause, maxRecount)
 	s.byTeam[team] = recountWait{until: now.Add(pause), pause: pause}
 }
 

@@ -92,7 +92,7 @@ func TestRecountPausesGrow(t *testing.T) {
 		}
 		asked = append(asked, now.Sub(began)/time.Second)
 		s.recordRequest("acme", now)
-		if wait, ok := s.wait("acme", now); !ok || wait < 2*firstRecount || wait > mostRecount {
+		if wait, ok := s.wait("acme", now); !ok || wait < 2*firstRecount || wait > maxRecount {
 			t.Errorf("after %s it waits %s (%t)", now.Sub(began), wait, ok)
 		}
 	}

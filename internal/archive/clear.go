@@ -20,9 +20,9 @@ const (
 	clearMost   = 1000
 )
 
-// mostFaults limits how many documents are skipped because they cannot be removed. A single document must not block the
+// maxFaults limits how many documents are skipped because they cannot be removed. A single document must not block the
 // others, but a store that rejects every removal is not called for each one.
-const mostFaults = 16
+const maxFaults = 16
 
 type faults struct {
 	mu   sync.Mutex
@@ -40,7 +40,7 @@ func (f *faults) add(err error) {
 func (f *faults) many() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.errs) >= mostFaults
+	return len(f.errs) >= maxFaults
 }
 
 func (f *faults) err() error {

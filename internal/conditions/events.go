@@ -26,9 +26,9 @@ const (
 	// seriesTTL is how long the notes of a series are remembered. client-go ends a series six minutes after its last
 	// event, and looks for such series every six minutes.
 	seriesTTL = 15 * time.Minute
-	// mostSeries is the maximum number of remembered series: fifteen minutes at 18 events per second. The least recently
+	// maxSeries is the maximum number of remembered series: fifteen minutes at 18 events per second. The least recently
 	// used series is dropped first.
-	mostSeries = 1 << 14
+	maxSeries = 1 << 14
 )
 
 // EventRecorder is an events.EventRecorder whose events share a series only if they have the same note.
@@ -52,7 +52,7 @@ func NewEventRecorder(to events.EventRecorder, scheme *runtime.Scheme, clk clock
 	if to == nil {
 		return nil
 	}
-	return &EventRecorder{to: to, scheme: scheme, notes: cache.NewLRUExpireCacheWithClock(mostSeries, clk)}
+	return &EventRecorder{to: to, scheme: scheme, notes: cache.NewLRUExpireCacheWithClock(maxSeries, clk)}
 }
 
 // series holds the fields that client-go compares, except those that are the same for all events of an EventRecorder.

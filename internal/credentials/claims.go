@@ -15,15 +15,15 @@ import (
 const (
 	// rememberClaims is how long the cache remembers when it first saw a claim. It exceeds every claimTimeout of a caller.
 	rememberClaims = time.Hour
-	// mostClaims is the maximum number of remembered claims, one per account.
-	mostClaims = 10_000
+	// maxClaims is the maximum number of remembered claims, one per account.
+	maxClaims = 10_000
 )
 
 // claims records this process's own claims, and when it first saw the claims of others.
 type claims struct{ seen, own *cache.LRUExpireCache }
 
 func newClaims(c clock.PassiveClock) *claims {
-	return &claims{cache.NewLRUExpireCacheWithClock(mostClaims, c), cache.NewLRUExpireCacheWithClock(mostClaims, c)}
+	return &claims{cache.NewLRUExpireCacheWithClock(maxClaims, c), cache.NewLRUExpireCacheWithClock(maxClaims, c)}
 }
 
 func claimKey(conn *v1alpha1.Connection, text string) string {

@@ -177,7 +177,7 @@ func (s *Store) Adopt(ctx context.Context, conn *v1alpha1.Connection, working Cr
 // if the Connection is already listed or the list is full: otherwise Connections would take turns displacing each
 // other, and each write would make a version that the platform has not confirmed.
 func (s *Store) RecordUse(ctx context.Context, conn *v1alpha1.Connection, working Credentials) (Credentials, error) {
-	if slices.Contains(working.provenance.users, conn.Name) || len(working.provenance.users) >= mostUsers {
+	if slices.Contains(working.provenance.users, conn.Name) || len(working.provenance.users) >= maxUsers {
 		return working, nil
 	}
 	return s.rewrite(ctx, conn, map[string]any{"metadata": map[string]any{

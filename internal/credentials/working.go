@@ -44,11 +44,11 @@ const (
 )
 
 const (
-	// mostEarlier is how many earlier inputs are remembered. Tools restore old tokens from recent commits.
-	mostEarlier = 5
-	// mostUsers is how many names are remembered: as many Connections as most teams may have. At 253 characters each, they
+	// maxEarlier is how many earlier inputs are remembered. Tools restore old tokens from recent commits.
+	maxEarlier = 5
+	// maxUsers is how many names are remembered: as many Connections as most teams may have. At 253 characters each, they
 	// take 50 KB of the 256 KiB that Kubernetes allows.
-	mostUsers = 200
+	maxUsers = 200
 )
 
 // WorkingName returns the name of Herald's Secret with the tokens of a Connection's account. It depends only on
@@ -187,18 +187,18 @@ func (l provenance) with(in Input, user string) provenance {
 		next.granted = in.GrantedAt
 	}
 	for _, h := range append([]string{l.input}, l.earlier...) {
-		if h != "" && h != hash && len(next.earlier) < mostEarlier {
+		if h != "" && h != hash && len(next.earlier) < maxEarlier {
 			next.earlier = append(next.earlier, h)
 		}
 	}
 	return next.usedBy(user)
 }
 
-// usedBy returns the provenance with another user. Beyond mostUsers it drops the earliest, known by its input.
+// usedBy returns the provenance with another user. Beyond maxUsers it drops the earliest, known by its input.
 func (l provenance) usedBy(user string) provenance {
 	if !slices.Contains(l.users, user) {
 		l.users = append(slices.Clone(l.users), user)
-		l.users = l.users[max(0, len(l.users)-mostUsers):]
+		l.users = l.users[max(0, len(l.users)-maxUsers):]
 	}
 	return l
 }

@@ -104,10 +104,10 @@ func TestLineage(t *testing.T) {
 	if back.input != "h5" || !slices.Equal(back.earlier, []string{"h7", "h6", "h4", "h3", "h2"}) {
 		t.Errorf("a readopted input must be known once: %+v", back)
 	}
-	for i := range mostUsers + 10 {
+	for i := range maxUsers + 10 {
 		l = l.usedBy(fmt.Sprint("n", i))
 	}
-	if last := fmt.Sprint("n", mostUsers+9); len(l.users) != mostUsers || l.users[mostUsers-1] != last {
+	if last := fmt.Sprint("n", maxUsers+9); len(l.users) != maxUsers || l.users[maxUsers-1] != last {
 		t.Errorf("%d users are remembered, up to %s", len(l.users), l.users[len(l.users)-1])
 	}
 }
@@ -128,14 +128,14 @@ func TestUseOfMany(t *testing.T) {
 		}
 		return copied.Version != before
 	}
-	for n := range mostUsers - 1 { // the Connection that made the copy is listed
+	for n := range maxUsers - 1 { // the Connection that made the copy is listed
 		if !used(n) {
 			t.Fatalf("use %d is not recorded", n)
 		}
 	}
-	for _, n := range []int{mostUsers, 0, mostUsers + 1, mostUsers} {
+	for _, n := range []int{maxUsers, 0, maxUsers + 1, maxUsers} {
 		if used(n) {
-			t.Errorf("use %d is recorded above the limit of %d", n, mostUsers)
+			t.Errorf("use %d is recorded above the limit of %d", n, maxUsers)
 		}
 	}
 }

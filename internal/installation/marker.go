@@ -25,8 +25,8 @@ const Key = store.Reserved + "installation.json"
 
 const (
 	mimeType = "application/json"
-	// mostBytes is the maximum size of a marker. After 100 previous clusters it takes 8 KiB.
-	mostBytes = 16 << 10
+	// maxBytes is the maximum size of a marker. After 100 previous clusters it takes 8 KiB.
+	maxBytes = 16 << 10
 	// tries limits how often the marker is read again because another cluster wrote it at the same time.
 	tries = 3
 )
@@ -106,7 +106,7 @@ func (b *Bucket) MayDelete(ctx context.Context) error {
 }
 
 func (b *Bucket) read(ctx context.Context) (marker Marker, etag string, err error) {
-	data, etag, err := b.documents.ReadDocument(ctx, Key, "", mostBytes)
+	data, etag, err := b.documents.ReadDocument(ctx, Key, "", maxBytes)
 	if errors.Is(err, store.ErrNotFound) {
 		return Marker{}, "", nil
 	}

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	if len(args) > 1 && args[0] == "become" {
 		limits := becoming
 		if len(args) > 3 && strings.HasPrefix(args[3], "output") {
-			limits.Output = mostOutput
+			limits.Output = maxOutput
 		}
 		code, err := isolate.Exec(limits, args[1], args[2:])
 		fmt.Fprintln(os.Stderr, err)
@@ -454,8 +454,8 @@ func readFilm() error {
 	return nil
 }
 
-// mostOutput is the maximum size of an output here, in bytes.
-const mostOutput = 64
+// maxOutput is the maximum size of an output here, in bytes.
+const maxOutput = 64
 
 // outputs are the actions of a program that may write one file.
 var outputs = map[string]struct {
@@ -485,8 +485,8 @@ var outputs = map[string]struct {
 		return errors.Join(err, fmt.Errorf("read %q", data))
 	}), `read ""`, ""},
 	"output that is too long": {connected(func() error {
-		return os.WriteFile("/film.mp4", make([]byte, mostOutput+1), 0o600)
-	}), "file too large", strings.Repeat("\x00", mostOutput)},
+		return os.WriteFile("/film.mp4", make([]byte, maxOutput+1), 0o600)
+	}), "file too large", strings.Repeat("\x00", maxOutput)},
 }
 
 // A program with an output gets it for any file that it opens, and no other file.

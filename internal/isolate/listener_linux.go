@@ -165,11 +165,11 @@ func (p *Program) supervise() {
 	}
 }
 
-// mostThreads limits the threads that a program may start. A program configured to use one has about ten.
-const mostThreads = 64
+// maxThreads limits the threads that a program may start. A program configured to use one has about ten.
+const maxThreads = 64
 
 func threadVerdict(id uint64, n int) verdict {
-	if n > mostThreads {
+	if n > maxThreads {
 		return verdict{id: id, errno: -int32(unix.EAGAIN)}
 	}
 	return verdict{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}

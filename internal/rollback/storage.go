@@ -28,8 +28,8 @@ func Key(cluster string, lease types.NamespacedName) string {
 }
 
 const (
-	mimeType  = "application/json"
-	mostBytes = 16 << 10
+	mimeType = "application/json"
+	maxBytes = 16 << 10
 )
 
 func (c *Detector) writeBucket(ctx context.Context, key string, count Count, etag string) error {
@@ -49,7 +49,7 @@ func (e *bucketError) Unwrap() error { return e.error }
 
 // readBucket returns the bucket's count and its etag. Both are zero if there is none.
 func (c *Detector) readBucket(ctx context.Context, key string) (Count, string, error) {
-	data, etag, err := c.o.Documents.ReadDocument(ctx, key, "", mostBytes)
+	data, etag, err := c.o.Documents.ReadDocument(ctx, key, "", maxBytes)
 	if errors.Is(err, store.ErrNotFound) {
 		return Count{}, "", nil
 	}

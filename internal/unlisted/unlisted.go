@@ -26,9 +26,9 @@ const (
 )
 
 const (
-	// mostCodes limits the number of codes per platform with a separate series: a proxy that makes up a code for each
+	// maxCodes limits the number of codes per platform with a separate series: a proxy that makes up a code for each
 	// response must not fill Prometheus's memory.
-	mostCodes = 50
+	maxCodes = 50
 	// other is the label for codes beyond that limit, and for strings that do not look like a code.
 	other = "other"
 )
@@ -75,7 +75,7 @@ func (c *Counter) label(platform, code string) string {
 	known := c.codes[platform]
 	switch {
 	case known[code]:
-	case len(known) >= mostCodes:
+	case len(known) >= maxCodes:
 		return other
 	case known == nil:
 		c.codes[platform] = map[string]bool{code: true}

@@ -34,15 +34,15 @@ herald_platform_unlisted_errors_total{code="other",operation="publish",platform=
 // TestCodesAreBounded counts more codes than have series.
 func TestCodesAreBounded(t *testing.T) {
 	c := New(nil)
-	for i := range 10 * mostCodes {
+	for i := range 10 * maxCodes {
 		c.Inc("x", Lookup, fmt.Sprint(i))
 	}
 	c.Inc("x", Publish, "0")
 	c.Inc("threads", Lookup, "new")
-	if n := testutil.CollectAndCount(c.errors); n != mostCodes+3 {
-		t.Errorf("got %d series, want one for each of %d codes, one for other codes, one for another operation and one for another platform", n, mostCodes)
+	if n := testutil.CollectAndCount(c.errors); n != maxCodes+3 {
+		t.Errorf("got %d series, want one for each of %d codes, one for other codes, one for another operation and one for another platform", n, maxCodes)
 	}
-	if n := testutil.ToFloat64(c.errors.WithLabelValues("x", Lookup, other)); n != 9*mostCodes {
+	if n := testutil.ToFloat64(c.errors.WithLabelValues("x", Lookup, other)); n != 9*maxCodes {
 		t.Errorf("%v other codes are counted", n)
 	}
 	var none *Counter

@@ -84,7 +84,7 @@ func New(c Config, transport *transport.Client) *Platform {
 	c.SetDefaults(listingLag)
 	return &Platform{
 		directory: client.Address(c.DirectoryURL, DefaultDirectoryURL),
-		config:    c.Config, pages: c.Pages, sessions: newSessions(mostSessions), nonces: dpop.NewNonces(), webURL: client.Address(c.WebURL, DefaultWebURL),
+		config:    c.Config, pages: c.Pages, sessions: newSessions(maxSessions), nonces: dpop.NewNonces(), webURL: client.Address(c.WebURL, DefaultWebURL),
 		api: client.Client{Platform: "bluesky", Name: "Bluesky", BaseURL: client.Address(c.APIURL, DefaultAPIURL), Transport: transport},
 	}
 }

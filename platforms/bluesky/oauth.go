@@ -30,8 +30,8 @@ const connectAgain = "connect the account once more"
 const (
 	// lookupTimeout bounds the lookup of an account's server before a renewal, which the manager gives 15 s.
 	lookupTimeout = 5 * time.Second
-	// leastTime is the time that a request to an authorization server needs at least.
-	leastTime = 5 * time.Second
+	// minTime is the time that a request to an authorization server needs at least.
+	minTime = 5 * time.Second
 )
 
 var (
@@ -56,7 +56,7 @@ func (p *Platform) post(ctx context.Context, as *authServer, action, address str
 	}
 	var resp *transport.Response
 	for range 2 {
-		if ends, ok := ctx.Deadline(); ok && time.Until(ends) < leastTime {
+		if ends, ok := ctx.Deadline(); ok && time.Until(ends) < minTime {
 			return nil, platforms.Errorf(platforms.ClassTransient, "%s responds too slowly", api.Name)
 		}
 		now := p.config.Clock.Now()

@@ -246,7 +246,7 @@ func TestRenewalAndDocuments(t *testing.T) {
 		"no OAuth":      {"a proxy may answer 404", resource, "", time.Minute, platforms.ClassTransient},
 		"another state": {"the server may be about to change", issuerPath, "{}", time.Minute, platforms.ClassTransient},
 		"moved":         {"the other server did not issue the token", resource, `{"resource":"HERE","authorization_servers":["HERE/"]}`, time.Minute, platforms.ClassTransient},
-		"no time left":  {"the response with the next refresh token would be lost", "", "", leastTime - time.Second, platforms.ClassTransient},
+		"no time left":  {"the response with the next refresh token would be lost", "", "", minTime - time.Second, platforms.ClassTransient},
 		"in time":       {"the token is renewed", "", "", time.Minute, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

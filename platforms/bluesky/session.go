@@ -26,9 +26,9 @@ type session struct {
 	Refresh jsondoc.Text `json:"refreshJwt"`
 }
 
-// mostSessions limits the sessions in memory, of about 1 KiB each, to the number of accounts that one installation is
+// maxSessions limits the sessions in memory, of about 1 KiB each, to the number of accounts that one installation is
 // planned for (docs/capacity.md). A replaced app password leaves its session behind.
-const mostSessions = 20_000
+const maxSessions = 20_000
 
 // sessions holds the most recently used sessions, by the hash of their app passwords. They are kept in memory only: after
 // a restart, each account signs in again.

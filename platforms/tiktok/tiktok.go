@@ -65,8 +65,8 @@ const (
 	// readTimeout bounds read-only calls.
 	readTimeout = 10 * time.Second
 
-	// mostLost is the capacity of the cache of lost uploads.
-	mostLost = 1000
+	// maxLost is the capacity of the cache of lost uploads.
+	maxLost = 1000
 
 	// refreshLead is how long before expiry an access token is renewed. TikTok's tokens have been valid for two hours
 	// since November 2026.
@@ -109,7 +109,7 @@ var site = oauth2.Site{
 
 // New returns the platform.
 func New(c Config, way *transport.Client) *Platform {
-	p := &Platform{Base: oauth2.NewBase(&c, &site, way), lost: lru.New(mostLost)}
+	p := &Platform{Base: oauth2.NewBase(&c, &site, way), lost: lru.New(maxLost)}
 	p.Connector = oauth2.Connector{
 		Accounts: p, Dialog: dialog(&c), Required: requiredScopes,
 		Tokens: oauth2.Endpoint{

@@ -25,8 +25,8 @@ const (
 	maxChunks = 1000
 	// addressLife is how long an upload URL is valid.
 	addressLife = time.Hour
-	// leastLeft is how much of a URL's lifetime must remain for resuming its upload.
-	leastLeft = 5 * time.Minute
+	// minLeft is how much of a URL's lifetime must remain for resuming its upload.
+	minLeft = 5 * time.Minute
 	// uploadTimeout bounds a chunk other than the last: at most eight megabytes, at 128 KiB per second.
 	uploadTimeout = time.Minute
 	// chunkTries is the maximum number of consecutive attempts to send a chunk without making progress.

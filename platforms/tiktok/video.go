@@ -120,7 +120,7 @@ func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *pla
 	case found.partial(size), found.silent():
 		known, cut, ok := p.readSession(job.Secret, size)
 		switch {
-		case ok && p.Clock.Now().Before(known.Ends.Add(-leastLeft)):
+		case ok && p.Clock.Now().Before(known.Ends.Add(-minLeft)):
 			// However much has arrived, a ticket results in at most one post.
 			return &upload{ticket: job.Checkpoint, session: known, parts: cut, sent: max(found.uploaded, 0), blind: found.silent()}, nil
 		case found.partial(size):

@@ -15,8 +15,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/permalink"
 )
 
-// leastListed is the minimum max_results of GET /2/users/{id}/tweets (docs.x.com, "Get Posts").
-const leastListed = 5
+// minListed is the minimum max_results of GET /2/users/{id}/tweets (docs.x.com, "Get Posts").
+const minListed = 5
 
 // RecentPosts reads the first page of the account's timeline, which has the newest posts first.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
@@ -24,7 +24,7 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	for _, names := range fieldNames {
 		query := url.Values{
 			names.parameter: {names.fields},
-			"max_results":   {strconv.Itoa(min(max(which.Limit, leastListed), pageSize))},
+			"max_results":   {strconv.Itoa(min(max(which.Limit, minListed), pageSize))},
 			"exclude":       {"retweets"},
 		}
 		if since := idBefore(which.Since); since != "" {

@@ -29,14 +29,14 @@ const (
 	noteEvery = 2
 	// appendTries is the maximum number of attempts for one chunk. X accepts a chunk again under the same number.
 	appendTries = 3
-	// mediaLasts is how long X keeps an upload ("expires_after_secs" in its responses is 86,400), and leastLeft how
+	// mediaLasts is how long X keeps an upload ("expires_after_secs" in its responses is 86,400), and minLeft how
 	// much of that must remain for an image to be reused.
 	mediaLasts = 24 * time.Hour
-	leastLeft  = time.Hour
+	minLeft    = time.Hour
 	// uploadTimeout bounds one upload request.
 	uploadTimeout = 2 * time.Minute
-	// leastPause and longestPause bound the pauses between status calls for a video, whatever X recommends.
-	leastPause   = 500 * time.Millisecond
+	// minPause and longestPause bound the pauses between status calls for a video, whatever X recommends.
+	minPause     = 500 * time.Millisecond
 	longestPause = 30 * time.Second
 )
 
@@ -106,7 +106,7 @@ func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string
 	for i, id := range ids {
 		file := &job.Content.Media[i]
 		if !file.IsVideo() {
-			if at, ok := snowflakeTime(id); !ok || p.Clock.Since(at) > mediaLasts-leastLeft {
+			if at, ok := snowflakeTime(id); !ok || p.Clock.Since(at) > mediaLasts-minLeft {
 				return platforms.Errorf(platforms.ClassTransient, msgFileGone, file.Name).Because(errNotFound)
 			}
 			continue
@@ -280,7 +280,7 @@ func (p *Platform) waitProcessed(ctx context.Context, job platforms.Job, file *p
 		default: // X returns no state for files that need no processing
 			return nil
 		}
-		pause := min(max(time.Duration(processing.CheckAfter.Int())*time.Second, leastPause), longestPause)
+		pause := min(max(time.Duration(processing.CheckAfter.Int())*time.Second, minPause), longestPause)
 		if err := client.Wait(ctx, p.Clock, pause); err != nil {
 			return platforms.Errorf(platforms.ClassTransient, msgFileBusy, file.Name).Because(err)
 		}

@@ -47,8 +47,8 @@ const (
 	// readTimeout bounds read-only calls.
 	readTimeout = 10 * time.Second
 
-	// mostLost is the capacity of the cache of lost uploads.
-	mostLost = 1000
+	// maxLost is the capacity of the cache of lost uploads.
+	maxLost = 1000
 
 	// refreshLead is how long before expiry an access token is renewed. X's tokens are valid for two hours.
 	refreshLead = 15 * time.Minute
@@ -85,7 +85,7 @@ var site = oauth2.Site{
 
 // New returns the platform.
 func New(c Config, way *transport.Client) *Platform {
-	p := &Platform{Base: oauth2.NewBase(&c, &site, way), lost: lru.New(mostLost)}
+	p := &Platform{Base: oauth2.NewBase(&c, &site, way), lost: lru.New(maxLost)}
 	p.Connector = oauth2.Connector{
 		Accounts: p, Dialog: dialog(&c), Required: requiredScopes,
 		Tokens: oauth2.Endpoint{

@@ -14,9 +14,9 @@ const (
 	// foldAfter and foldLines are the part of a description that readers see before "...more". YouTube documents
 	// neither; publishing tools agree on about 157 characters in three lines.
 	foldAfter, foldLines = 157, 3
-	// mostHashtags is the maximum number of hashtags: YouTube ignores all of them in a description with more ("Use
+	// maxHashtags is the maximum number of hashtags: YouTube ignores all of them in a description with more ("Use
 	// hashtags for video search").
-	mostHashtags = 60
+	maxHashtags = 60
 	// shownAddress is how many characters of a long address a description shows, before an ellipsis.
 	shownAddress = 37
 )
@@ -33,7 +33,7 @@ func links(text string) []platforms.Link {
 	addresses := textlinks.Addresses
 	addresses.Shown = shorten
 	patterns := []textlinks.Pattern{addresses, mention}
-	if len(textlinks.Find(text, nil, textlinks.Hashtags)) <= mostHashtags {
+	if len(textlinks.Find(text, nil, textlinks.Hashtags)) <= maxHashtags {
 		patterns = append(patterns, textlinks.Hashtags)
 	}
 	return textlinks.Find(text, nil, patterns...)

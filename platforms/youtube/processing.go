@@ -27,8 +27,8 @@ const (
 	// missingFor is how long after that a video must be missing from every response to count as deleted: a single empty
 	// response may be an error on YouTube's side.
 	missingFor = 3 * time.Minute
-	// mostMissing is the capacity of the cache of missing videos.
-	mostMissing = 1000
+	// maxMissing is the capacity of the cache of missing videos.
+	maxMissing = 1000
 
 	// processingFor is how long a video's processing is polled. After that it counts as posted, with a note: YouTube
 	// has it, and has not rejected it. A video of the maximum duration, 12 hours, takes about as long.

@@ -88,7 +88,7 @@ var site = oauth2.Site{
 
 // New returns the platform.
 func New(c Config, way *transport.Client) *Platform {
-	p := &Platform{Base: oauth2.NewBase(&c, &site, way), missing: lru.New(mostMissing)}
+	p := &Platform{Base: oauth2.NewBase(&c, &site, way), missing: lru.New(maxMissing)}
 	dead, _ := lookupError(codeDeadRefresh)
 	p.Connector = oauth2.Connector{
 		Accounts: p, Dialog: dialog(&c), Required: requiredScopes,

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// mostQuestions is the maximum number of targets whose commands a condition shows.
-const mostQuestions = 5
+// maxQuestions is the maximum number of targets whose commands a condition shows.
+const maxQuestions = 5
 
 // setAccepted sets the Accepted condition. It is True if the reason is Accepted, and False for all other reasons.
 func setAccepted(post *v1alpha1.Post, now time.Time, reason, message string) {
@@ -108,7 +108,7 @@ func questions(post *v1alpha1.Post, targets []*v1alpha1.TargetStatus) string {
 	b.WriteString("look at the account, then answer with one of the two commands; ID stands for the id of the post that was found, " +
 		"and answers for several targets may stand in one command, with a comma between them")
 	for n, t := range targets {
-		if n == mostQuestions {
+		if n == maxQuestions {
 			fmt.Fprintf(&b, "\n%d more targets wait for an answer, which are shown as others are answered", len(targets)-n)
 			break
 		}

@@ -294,7 +294,7 @@ func alreadyPublished(post *v1alpha1.Post) string {
 	earlier := post.Status.Earlier
 	var targets []string
 	for n, index := range earlier.Targets {
-		if n == mostNamed {
+		if n == maxNamed {
 			targets = append(targets, fmt.Sprintf("and %d more", len(earlier.Targets)-n))
 			break
 		}
@@ -314,7 +314,7 @@ func alreadyPublished(post *v1alpha1.Post) string {
 }
 
 const (
-	mostNamed = 5
+	maxNamed = 5
 	// maxUID is how much of an annotation is quoted if it is not a UID.
 	maxUID = 64
 )

@@ -92,7 +92,7 @@ func (r *Record) mergeOlder(older *Record) *Record {
 			joined.Earlier = append(joined.Earlier, uid)
 		}
 	}
-	joined.Earlier = joined.Earlier[max(0, len(joined.Earlier)-mostEarlier):]
+	joined.Earlier = joined.Earlier[max(0, len(joined.Earlier)-maxEarlier):]
 
 	turns, before := joined.targetsByKey(nil), older.targetsByKey(nil)
 	var more []Target

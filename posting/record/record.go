@@ -68,7 +68,7 @@ type Target struct {
 	AccountID string `json:"accountID,omitempty"`
 }
 
-const mostEarlier = 20
+const maxEarlier = 20
 
 // annotations are the annotations to record: those that the API returns or derives fields from.
 var annotations = []string{

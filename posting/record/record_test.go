@@ -535,10 +535,10 @@ func TestFinishedRecordIsFinal(t *testing.T) {
 
 func TestEarlierIsLimited(t *testing.T) {
 	var joined *Record
-	for i := range 3 * mostEarlier {
+	for i := range 3 * maxEarlier {
 		joined = New(post(types.UID(strings.Repeat("u", i+1)), "x1=posted"), "acme", accounts).Merge(joined)
 	}
-	if n := len(joined.Earlier); n != mostEarlier || len(joined.Earlier[n-1]) != 3*mostEarlier-1 {
+	if n := len(joined.Earlier); n != maxEarlier || len(joined.Earlier[n-1]) != 3*maxEarlier-1 {
 		t.Errorf("%d uids of earlier objects are stored, the last one %s", n, joined.Earlier[n-1])
 	}
 }

@@ -19,16 +19,16 @@ const (
 	entryLength = 12
 	countLength = 2
 	nextLength  = 4
-	// mostDirectories limits the number of directories. Photos have six.
-	mostDirectories = 32
-	// mostValues limits the offsets read from one entry.
-	mostValues = 1024
-	// mostWork limits the work per pass, in entries and values. Photos have a few hundred.
-	mostWork = 1 << 16
+	// maxDirectories limits the number of directories. Photos have six.
+	maxDirectories = 32
+	// maxValues limits the offsets read from one entry.
+	maxValues = 1024
+	// maxWork limits the work per pass, in entries and values. Photos have a few hundred.
+	maxWork = 1 << 16
 	// workOf is the number of bytes of nested metadata that count as one entry.
 	workOf = 64
-	// mostPasses limits the passes over the metadata. Overlapping directories may need more than one.
-	mostPasses = 4
+	// maxPasses limits the passes over the metadata. Overlapping directories may need more than one.
+	maxPasses = 4
 )
 
 // Tags of entries (EXIF 2.32, section 4.6; TIFF 6.0, appendix A).
@@ -52,7 +52,7 @@ func cleanExif(data []byte) {
 	if bytes.HasPrefix(data, []byte(exifName)) {
 		data = data[len(exifName):]
 	}
-	for range mostPasses {
+	for range maxPasses {
 		t, ok := newTIFF(data)
 		if !ok {
 			return
@@ -102,7 +102,7 @@ func newTIFF(data []byte) (*tiff, bool) {
 	if len(data) < tiffHeader || !isTIFF(data) {
 		return nil, false
 	}
-	t := &tiff{data: data, order: binary.BigEndian, used: []span{{0, tiffHeader}}, work: mostWork}
+	t := &tiff{data: data, order: binary.BigEndian, used: []span{{0, tiffHeader}}, work: maxWork}
 	if data[0] == 'I' {
 		t.order = binary.LittleEndian
 	}
@@ -129,7 +129,7 @@ func (t *tiff) clean() bool {
 
 func (t *tiff) walk(first int64) {
 	visited := map[int64]bool{}
-	for waiting := []int64{first}; len(waiting) > 0 && len(t.directories) < mostDirectories; waiting = waiting[1:] {
+	for waiting := []int64{first}; len(waiting) > 0 && len(t.directories) < maxDirectories; waiting = waiting[1:] {
 		at := waiting[0]
 		d, ok := t.directory(at)
 		if !ok || visited[at] {
@@ -240,8 +240,8 @@ func (t *tiff) within(at, length int64) span {
 func (t *tiff) numbers(e entry) (all []int64) {
 	const short = 3
 	value := t.value(e)
-	t.work -= min(int64(e.count), mostValues)
-	for at := value.start; t.work >= 0 && len(all) < min(int(e.count), mostValues); {
+	t.work -= min(int64(e.count), maxValues)
+	for at := value.start; t.work >= 0 && len(all) < min(int(e.count), maxValues); {
 		switch {
 		case e.kind == short && at+2 <= value.end:
 			all = append(all, int64(t.order.Uint16(t.data[at:])))

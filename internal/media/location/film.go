@@ -13,14 +13,14 @@ import (
 // see tracks.go.
 
 const (
-	// mostBoxes limits the boxes in a file, as in package probe.
-	mostBoxes = 1_000_000
-	// mostTracks limits the tracks in a film, as in package probe.
-	mostTracks = 128
+	// maxBoxes limits the boxes in a file, as in package probe.
+	maxBoxes = 1_000_000
+	// maxTracks limits the tracks in a film, as in package probe.
+	maxTracks = 128
 	// The lengths of a box header: boxHeader with a 32-bit size, and longBoxHeader with a 64-bit size.
 	boxHeader, longBoxHeader = 8, 16
-	// mostMedia limits how many parts with frames are recorded. A film without fragments has one.
-	mostMedia = mostPatches
+	// maxMedia limits how many parts with frames are recorded. A film without fragments has one.
+	maxMedia = maxPatches
 )
 
 // box is the position of a box: it starts at at, and its content is [start, end).
@@ -54,8 +54,8 @@ func (c *cleaner) film(whole span) (end int64) {
 	if f.ended() || len(f.tracks) == 0 && len(f.blocks) == 0 {
 		return end
 	}
-	if len(f.media) == mostMedia {
-		f.failf("has its frames in more than %d parts, too many to search for locations", mostMedia)
+	if len(f.media) == maxMedia {
+		f.failf("has its frames in more than %d parts, too many to search for locations", maxMedia)
 		return end
 	}
 	for _, table := range f.blocks {
@@ -75,8 +75,8 @@ func (f *film) walk(in span, outer string, visit func(outer string, b box)) (end
 	for at := in.start; in.end-at >= boxHeader; {
 		b, ok := f.box(at, in.end)
 		f.boxes++
-		if f.boxes > mostBoxes {
-			f.failf("has more than %d parts, too many to search for its location", mostBoxes)
+		if f.boxes > maxBoxes {
+			f.failf("has more than %d parts, too many to search for its location", maxBoxes)
 		}
 		if !ok || f.ended() {
 			return at
@@ -115,7 +115,7 @@ func (f *film) box(at, end int64) (b box, ok bool) {
 func (f *film) top(outer string, b box) {
 	switch outer + "/" + b.kind {
 	case "/mdat":
-		if len(f.media) < mostMedia {
+		if len(f.media) < maxMedia {
 			f.media = append(f.media, b.span)
 		}
 	case "/moof":
@@ -123,8 +123,8 @@ func (f *film) top(outer string, b box) {
 	case "/moov", "trak/mdia", "mdia/minf", "minf/stbl", "moov/mvex":
 		f.walk(b.span, b.kind, f.top)
 	case "moov/trak":
-		if len(f.tracks) == mostTracks {
-			f.failf("has more than %d tracks, each of which may contain a location", mostTracks)
+		if len(f.tracks) == maxTracks {
+			f.failf("has more than %d tracks, each of which may contain a location", maxTracks)
 			return
 		}
 		f.tracks = append(f.tracks, track{})

@@ -9,12 +9,12 @@ import (
 	"sort"
 )
 
-const mostUsual = 1024
+const maxUsual = 1024
 
 // defaults reads trex, the default size of a track's samples in fragments (ISO 14496-12, section 8.8.3).
 func (f *film) defaults(b box) {
 	const id, size = 4, 16
-	if len(f.usual) < mostUsual {
+	if len(f.usual) < maxUsual {
 		f.usual[f.word(b.span, id)] = f.word(b.span, size)
 	}
 }

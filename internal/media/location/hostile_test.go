@@ -18,9 +18,9 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// mostAllocated limits the total bytes that searching any one file may allocate, freed or not, in addition to an amount
+// maxAllocated limits the total bytes that searching any one file may allocate, freed or not, in addition to an amount
 // proportional to the file.
-const mostAllocated = 32 << 20
+const maxAllocated = 32 << 20
 
 // FuzzFind searches untrusted files. Patches lie within the file, the patched file has no location, and the probe
 // returns the same facts for it.
@@ -34,7 +34,7 @@ func FuzzFind(f *testing.F) {
 		size := int64(len(data))
 		var found location.Patches
 		var err error
-		if n := mediatest.Allocated(func() { found, err = location.Find(bytes.NewReader(data), size, mimeType) }); n > mostAllocated+64*uint64(size) {
+		if n := mediatest.Allocated(func() { found, err = location.Find(bytes.NewReader(data), size, mimeType) }); n > maxAllocated+64*uint64(size) {
 			t.Errorf("%d bytes were allocated for a file of %d", n, size)
 		}
 		if problem := new(location.UnreadableError); errors.As(err, &problem) {
@@ -139,7 +139,7 @@ func TestHostile(t *testing.T) {
 			from := &counted{from: bytes.NewReader(f.data)}
 			var err error
 			n := mediatest.Allocated(func() { _, err = location.Find(from, int64(len(f.data)), f.mimeType) })
-			if n > 2*mostAllocated {
+			if n > 2*maxAllocated {
 				t.Errorf("%s: %d bytes were allocated for a file of %d", f.reason, n, len(f.data))
 			}
 			if problem := new(location.UnreadableError); err != nil && !errors.As(err, &problem) {

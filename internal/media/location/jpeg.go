@@ -28,14 +28,14 @@ const (
 // goProName is the prefix of GoPro's metadata in photos. Films have it in a track.
 const goProName = "GoPro\x00"
 
-// mostAppended limits the pictures and films after the first one. Photos have three.
-const mostAppended = 1000
+// maxAppended limits the pictures and films after the first one. Photos have three.
+const maxAppended = 1000
 
 // cleanAppended cleans all pictures and films after the first one. Cameras append larger previews, gain maps, and the
 // film of a motion photo, each with its own metadata.
 func (c *cleaner) cleanAppended(at int64) {
 	const picture, film, reach = "\xff\xd8\xff", "ftyp", 4
-	for range mostAppended {
+	for range maxAppended {
 		found := c.search(span{at, c.file.Size()}, picture, film)
 		switch {
 		case found.kind == "" || c.ended():
@@ -47,7 +47,7 @@ func (c *cleaner) cleanAppended(at int64) {
 			at = c.picture(found.at)
 		}
 	}
-	c.failf("has more than %d pictures or films after the first, each of which may contain a location", mostAppended)
+	c.failf("has more than %d pictures or films after the first, each of which may contain a location", maxAppended)
 }
 
 type hit struct {

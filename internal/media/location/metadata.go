@@ -18,8 +18,8 @@ const (
 	uuidCanon = "85c0b687820f11e08111f4ce462b6a48"
 	// longestLeaf is the maximum length of metadata in an unknown format that is searched for EXIF and XMP.
 	longestLeaf = 1 << 20
-	// mostKeys limits a film's metadata keys, and longestKey how many bytes of a key are read.
-	mostKeys, longestKey = 4096, 256
+	// maxKeys limits a film's metadata keys, and longestKey how many bytes of a key are read.
+	maxKeys, longestKey = 4096, 256
 )
 
 // placeBoxes are the boxes that contain nothing but a location, or a camera's measurements including it: QuickTime and
@@ -137,7 +137,7 @@ func (f *film) keys(b box) map[uint32]bool {
 	const head, keyHead = 8, 8
 	found := map[uint32]bool{}
 	at := b.start + head
-	for number := uint32(1); number <= min(f.word(b.span, 4), mostKeys) && b.end-at >= keyHead; number++ {
+	for number := uint32(1); number <= min(f.word(b.span, 4), maxKeys) && b.end-at >= keyHead; number++ {
 		length := int64(f.word(span{at, b.end}, 0))
 		if length < keyHead || length > b.end-at {
 			return found

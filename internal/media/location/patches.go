@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// mostPatches limits the patches per file. A location recorder writes once per second, or as often among the frames:
+	// maxPatches limits the patches per file. A location recorder writes once per second, or as often among the frames:
 	// this is enough for a day.
-	mostPatches = 100_000
-	// mostBytes limits the bytes that patches insert, not counting fills.
-	mostBytes = 1 << 20
+	maxPatches = 100_000
+	// maxBytes limits the bytes that patches insert, not counting fills.
+	maxBytes = 1 << 20
 	// patchCosts is the approximate memory of a patch. Changes that are closer together become one patch.
 	patchCosts = 32
 )
@@ -140,7 +140,7 @@ func (c *collection) fill(s span, with byte) {
 }
 
 func (c *collection) add(p patch) {
-	if c.over = c.over || len(c.list) == mostPatches || c.bytes > mostBytes; !c.over {
+	if c.over = c.over || len(c.list) == maxPatches || c.bytes > maxBytes; !c.over {
 		c.list = append(c.list, p)
 	}
 }
@@ -148,7 +148,7 @@ func (c *collection) add(p patch) {
 // patches returns the patches in order. If a file makes two of them overlap, the first one applies.
 func (c *collection) patches() (Patches, error) {
 	if c.over {
-		return Patches{}, &UnreadableError{fmt.Sprintf("contains its location in more than %d places", mostPatches)}
+		return Patches{}, &UnreadableError{fmt.Sprintf("contains its location in more than %d places", maxPatches)}
 	}
 	slices.SortStableFunc(c.list, func(a, b patch) int { return cmp.Compare(a.at, b.at) })
 	kept := c.list[:0]

@@ -18,8 +18,8 @@ const (
 	pngEnd = "\x00\x00\x00\x00IEND\xae\x42\x60\x82"
 	// longestKeyword is the maximum length of a text chunk's keyword (PNG, third edition, section 11.3.3).
 	longestKeyword = 79
-	// mostUnpacked limits the total length of a file's decompressed text.
-	mostUnpacked = 4 * longestPart
+	// maxUnpacked limits the total length of a file's decompressed text.
+	maxUnpacked = 4 * longestPart
 	// xmpKeyword is the keyword for XMP, rawKeyword the prefix for metadata that ImageMagick writes as hexadecimal text.
 	xmpKeyword = "XML:com.adobe.xmp"
 	rawKeyword = "Raw profile type "
@@ -132,7 +132,7 @@ func (c *cleaner) textAt(kind string, content span, after int64) (from int64, pa
 
 // packedPlace reports whether a compressed or encoded text contains a location, or is too long to examine.
 func (c *cleaner) packedPlace(text part, packed, isXMP bool) bool {
-	if text.length() > longestPart || c.unpacked > mostUnpacked {
+	if text.length() > longestPart || c.unpacked > maxUnpacked {
 		return true
 	}
 	data, ok := c.load(text)

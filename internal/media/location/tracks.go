@@ -61,7 +61,7 @@ const (
 // the zeros are not interpreted as samples.
 func (f *film) hasPlaces(t *track) (found bool) {
 	at := t.formats.start + descriptionHead
-	for number := uint32(0); number < min(f.word(t.formats, 4), mostTracks) && t.formats.end-at >= boxHeader; number++ {
+	for number := uint32(0); number < min(f.word(t.formats, 4), maxTracks) && t.formats.end-at >= boxHeader; number++ {
 		entry, ok := f.box(at, t.formats.end)
 		if !ok {
 			break

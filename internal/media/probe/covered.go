@@ -81,7 +81,7 @@ type jpegWalk struct {
 	frame   *jpegFrame
 	scanned map[byte]bool
 	// codes are the codes, by number: the first array for a block's first value, the second for the others.
-	codes    [2][mostComponents]*huffman
+	codes    [2][maxComponents]*huffman
 	interval int
 
 	from *bufio.Reader
@@ -114,7 +114,7 @@ func (w *jpegWalk) table(table jpegTable) {
 		if code == nil {
 			return
 		}
-		if class, number := data[0]>>4, data[0]&0xf; class < 2 && number < mostComponents {
+		if class, number := data[0]>>4, data[0]&0xf; class < 2 && number < maxComponents {
 			w.codes[class][number] = code
 		}
 		data = rest
@@ -145,7 +145,7 @@ func (w *jpegWalk) nextScan() (scan span, ok bool) {
 // scan walks through a scan (ITU-T T.81, section A.2), and reports whether it is complete.
 func (w *jpegWalk) scan(at span) bool {
 	const perChannel = 2
-	head := make([]byte, min(at.end-at.start, 1+perChannel*mostComponents))
+	head := make([]byte, min(at.end-at.start, 1+perChannel*maxComponents))
 	if _, err := w.file.ReadAt(head, at.start); err != nil || len(head) == 0 {
 		return false
 	}
@@ -164,7 +164,7 @@ func (w *jpegWalk) units(head []byte, channels int) (units []unit, groups int) {
 	for i := range channels {
 		id, tables := head[1+perChannel*i], head[2+perChannel*i]
 		n := slices.IndexFunc(w.frame.components, func(c jpegComponent) bool { return c.id == id })
-		if n < 0 || tables>>4 >= mostComponents || tables&0xf >= mostComponents {
+		if n < 0 || tables>>4 >= maxComponents || tables&0xf >= maxComponents {
 			return nil, 0
 		}
 		c, u := w.frame.components[n], unit{w.codes[0][tables>>4], w.codes[1][tables&0xf]}
@@ -190,12 +190,12 @@ type unit struct{ first, others *huffman }
 // units returns a picture's size in units: those of all channels, or the blocks of one channel with the sampling.
 func (f *jpegFrame) units(across, down int) (columns, rows int) {
 	const block = 8
-	mostAcross, mostDown := 1, 1
+	maxAcross, maxDown := 1, 1
 	for _, c := range f.components {
-		mostAcross, mostDown = max(mostAcross, c.across), max(mostDown, c.down)
+		maxAcross, maxDown = max(maxAcross, c.across), max(maxDown, c.down)
 	}
 	round := func(length, sampled, most int) int { return (length*sampled + block*most - 1) / (block * most) }
-	return round(f.width, across, mostAcross), round(f.height, down, mostDown)
+	return round(f.width, across, maxAcross), round(f.height, down, maxDown)
 }
 
 func (w *jpegWalk) pixels(groups int, units []unit) bool {

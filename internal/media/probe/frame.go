@@ -25,13 +25,13 @@ type jpegComponent struct {
 	across, down int
 }
 
-// mostComponents is the maximum number of channels in a readable JPEG: the four inks.
-const mostComponents = 4
+// maxComponents is the maximum number of channels in a readable JPEG: the four inks.
+const maxComponents = 4
 
 // readFrame reads the frame of a JPEG. It returns false if there is none.
 func readFrame(file *store.BlockReader, parts *imageParts) (f jpegFrame, ok bool) {
 	const head, entry = 6, 3
-	data := make([]byte, min(parts.frame.end-parts.frame.start, head+(mostComponents+1)*entry))
+	data := make([]byte, min(parts.frame.end-parts.frame.start, head+(maxComponents+1)*entry))
 	if _, err := file.ReadAt(data, parts.frame.start); err != nil || len(data) < head {
 		return jpegFrame{}, false
 	}
@@ -61,11 +61,11 @@ func (f *jpegFrame) unreadable(adobe bool) string {
 		return coding
 	case f.precision != channel:
 		return fmt.Sprintf("%d bits a channel", f.precision)
-	case len(f.components) == 2 || len(f.components) > mostComponents:
+	case len(f.components) == 2 || len(f.components) > maxComponents:
 		return "this number of channels"
 	case f.height == 0:
 		return "a height that only follows the picture"
-	case len(f.components) == mostComponents && !adobe:
+	case len(f.components) == maxComponents && !adobe:
 		return "four channels of unknown colours"
 	case !f.sampled():
 		var factors []string
@@ -91,7 +91,7 @@ func (f *jpegFrame) sampled() bool {
 	switch len(c) {
 	case 3:
 		return c[0].down != 4 && c[0].across%c[1].across == 0 && c[0].down%c[1].down == 0 && c[1].across == c[2].across && c[1].down == c[2].down
-	case mostComponents:
+	case maxComponents:
 		plain := func(c jpegComponent) bool { return c.across == 1 && c.down == 1 }
 		return c[0].across == c[0].down && c[0].across <= 2 && plain(c[1]) && plain(c[2]) && c[3].across == c[0].across && c[3].down == c[0].down
 	default:
@@ -105,7 +105,7 @@ func (f *jpegFrame) memory(pixels int64, unchanged bool) int64 {
 	const progressive = 0xc2
 	var values, most int64
 	var ids []byte
-	for _, c := range f.components[:min(len(f.components), mostComponents)] {
+	for _, c := range f.components[:min(len(f.components), maxComponents)] {
 		share := int64(c.across) * int64(c.down)
 		values, most = values+share, max(most, share)
 		ids = append(ids, c.id)
@@ -114,7 +114,7 @@ func (f *jpegFrame) memory(pixels int64, unchanged bool) int64 {
 	if f.kind == progressive {
 		total *= 5
 	}
-	if len(f.components) >= mostComponents || string(ids) == "RGB" || unchanged {
+	if len(f.components) >= maxComponents || string(ids) == "RGB" || unchanged {
 		// Other colours than the usual ones are converted into a copy.
 		total += pixels * 4
 	}

@@ -79,7 +79,7 @@ func header(file *store.BlockReader, size int64, mimeType v1alpha1.MimeType) (He
 	m := parts.colorSpace()
 	h := Header{
 		Width: config.Width, Height: config.Height, Orientation: orientation(file, parts.exif),
-		Inks: len(frame.components) == mostComponents, Gamma: m.gamma,
+		Inks: len(frame.components) == maxComponents, Gamma: m.gamma,
 		DecodedBytes: format.memory(file, &parts, int64(config.Width)*int64(config.Height)),
 		Animated:     parts.flags&webpAnimation != 0,
 		MultiPicture: parts.several,

@@ -23,8 +23,8 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// mostAllocated limits the total bytes that examining any one file may allocate, freed or not.
-const mostAllocated = 4 << 20
+// maxAllocated limits the total bytes that examining any one file may allocate, freed or not.
+const maxAllocated = 4 << 20
 
 // hostile returns files that make large claims. The number of repetitions in them is divided by the given number.
 func hostile(tb testing.TB, by int) map[string]struct {
@@ -153,8 +153,8 @@ func TestProbeAllocatesLittle(t *testing.T) {
 			bytesAllocated := mediatest.Allocated(func() {
 				_, err = probe.Probe(bytes.NewReader(tc.data), int64(len(tc.data)), tc.declared)
 			})
-			if bytesAllocated > mostAllocated {
-				t.Errorf("%s: %d bytes were allocated for a file of %d, more than %d", tc.why, bytesAllocated, len(tc.data), mostAllocated)
+			if bytesAllocated > maxAllocated {
+				t.Errorf("%s: %d bytes were allocated for a file of %d, more than %d", tc.why, bytesAllocated, len(tc.data), maxAllocated)
 			}
 			if problem := new(probe.InvalidFileError); err != nil && !errors.As(err, &problem) {
 				t.Errorf("%s: %v", tc.why, err)

@@ -184,8 +184,8 @@ func (s *samples) vary() bool {
 	return min(s.other, s.count-s.other)*share > s.count
 }
 
-// mostEntries limits how much of a table is read, to 8 MiB: two hours of frames with different durations, at 120 per s.
-const mostEntries = 1 << 20
+// maxEntries limits how much of a table is read, to 8 MiB: two hours of frames with different durations, at 120 per s.
+const maxEntries = 1 << 20
 
 // samples returns a track's samples, both in its table and in fragments.
 func (f *film) samples(t *track) (samples, error) {
@@ -196,7 +196,7 @@ func (f *film) samples(t *track) (samples, error) {
 		if err != nil {
 			return samples{}, err
 		}
-		if entries := u32(data[count:]); entries <= mostEntries {
+		if entries := u32(data[count:]); entries <= maxEntries {
 			err = f.entries(t.times, t.times.start+fixed, int64(entries), length, func(entry []byte) {
 				all.add(float64(u32(entry)), float64(u32(entry[delta:])))
 			})

@@ -174,7 +174,7 @@ func (s *Cache) recordStart(ctx context.Context, key string) (attemptMarker, err
 	if _, settled := s.finished.Get(key); settled {
 		m.Attempts = 0
 	}
-	if m.Attempts >= mostTries {
+	if m.Attempts >= maxTries {
 		return m, &ExhaustedError{Of: ResourceTries}
 	}
 	m.Attempts++

@@ -101,13 +101,13 @@ func readMessage(r io.Reader, longest uint32, message any) error {
 }
 
 // limits are the limits of the process. A photo needs a small part of the time.
-var limits = isolate.Limits{Data: mostData, CPU: mostTime, Files: 16}
+var limits = isolate.Limits{Data: maxData, CPU: maxTime, Files: 16}
 
 const (
-	// mostData is maxMemory as Go allocates it: in steps of 64 MiB, a picture in one piece, plus the runtime's
+	// maxData is maxMemory as Go allocates it: in steps of 64 MiB, a picture in one piece, plus the runtime's
 	// bookkeeping.
-	mostData = 448 << 20
-	mostTime = 20 * time.Second
+	maxData = 448 << 20
+	maxTime = 20 * time.Second
 )
 
 // Decode is the main function of the process. It confines the process, converts one image and returns the exit code.

@@ -28,17 +28,17 @@ func decodeWebP(r io.Reader) (image.Image, error) {
 
 // The ranges of values in a lossy WebP, and the middle of a colour's range.
 const (
-	leastLuma, mostLuma     = 16, 235
-	leastChroma, mostChroma = 16, 240
-	noChroma                = 128
+	minLuma, maxLuma     = 16, 235
+	minChroma, maxChroma = 16, 240
+	noChroma             = 128
 )
 
 // widen stretches a picture's values from the limited to the full range, in place.
 func widen(p *image.YCbCr) {
 	var luma, chroma [256]uint8
 	for i := range 256 {
-		luma[i] = clamped(float64(i-leastLuma) * math.MaxUint8 / (mostLuma - leastLuma))
-		chroma[i] = clamped(noChroma + float64(i-noChroma)*math.MaxUint8/(mostChroma-leastChroma))
+		luma[i] = clamped(float64(i-minLuma) * math.MaxUint8 / (maxLuma - minLuma))
+		chroma[i] = clamped(noChroma + float64(i-noChroma)*math.MaxUint8/(maxChroma-minChroma))
 	}
 	replace(p.Y, &luma)
 	replace(p.Cb, &chroma)

@@ -127,7 +127,7 @@ func memory(h probe.Header, l layout) int64 {
 // load decodes an image and scales it down to its layout. The large picture is unreferenced when load returns.
 func (j *job) load(l layout, file io.Reader) (picture *image.RGBA, opaque bool, err error) {
 	if j.MIMEType == jpegType {
-		file = &probe.Scans{From: file, Most: mostScans}
+		file = &probe.Scans{From: file, Most: maxScans}
 	}
 	decoder := decoders[j.MIMEType]
 	if j.Mend && j.MIMEType == jpegType {
@@ -159,11 +159,11 @@ func (j *job) load(l layout, file io.Reader) (picture *image.RGBA, opaque bool, 
 const (
 	// readAtOnce is the size of one read.
 	readAtOnce = 64 << 10
-	// mostScans is the maximum number of scans in a JPEG. Encoders make about ten, and each takes as long as a picture.
-	mostScans = 100
+	// maxScans is the maximum number of scans in a JPEG. Encoders make about ten, and each takes as long as a picture.
+	maxScans = 100
 )
 
-// errScans means more than mostScans in a JPEG, errSmall a picture that has too many bytes at any size.
+// errScans means more than maxScans in a JPEG, errSmall a picture that has too many bytes at any size.
 var (
 	errScans = probe.ErrScans
 	errSmall = errors.New("the rendition cannot be made small enough")
@@ -214,7 +214,7 @@ func (c canvas) encode(l layout, t Target) (Output, error) {
 			return Output{Data: data, MIMEType: jpegType, Width: l.canvasWidth, Height: l.canvasHeight, Blank: blank}, err
 		}
 		smaller := t.bars(l.width*smallerBy/100, l.height*smallerBy/100)
-		if smaller.width < leastSide || smaller.height < leastSide {
+		if smaller.width < minSide || smaller.height < minSide {
 			return Output{}, errSmall
 		}
 		l = smaller
@@ -229,6 +229,6 @@ func (c canvas) encode(l layout, t Target) (Output, error) {
 const (
 	// smallerBy is the percentage that the sides of a picture with too many bytes are scaled to, repeatedly.
 	smallerBy = 80
-	// leastSide is the smallest side of such a picture, in pixels.
-	leastSide = 16
+	// minSide is the smallest side of such a picture, in pixels.
+	minSide = 16
 )

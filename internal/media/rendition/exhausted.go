@@ -27,18 +27,18 @@ const (
 	ResourceTries Resource = "tries"
 )
 
-// mostTries limits the unfinished attempts for a file.
-const mostTries = 3
+// maxTries limits the unfinished attempts for a file.
+const maxTries = 3
 
 // Error returns a message phrased to follow "the file".
 func (e *ExhaustedError) Error() string {
 	switch e.Of {
 	case ResourceTime:
-		return fmt.Sprintf("takes more than %.0f seconds of a processor to be decoded", mostTime.Seconds())
+		return fmt.Sprintf("takes more than %.0f seconds of a processor to be decoded", maxTime.Seconds())
 	case ResourceMemory:
 		return "takes more memory to decode than one file may use"
 	case ResourceTries:
-		return fmt.Sprintf("could not be converted in %d attempts, none of which finished", mostTries)
+		return fmt.Sprintf("could not be converted in %d attempts, none of which finished", maxTries)
 	case ResourceCrash:
 	}
 	return "crashes its decoder"

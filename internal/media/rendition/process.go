@@ -22,8 +22,8 @@ import (
 var Child = []string{"decode", "image"}
 
 const (
-	// mostBytes limits a rendition whose target has no limit.
-	mostBytes = 32 << 20
+	// maxBytes limits a rendition whose target has no limit.
+	maxBytes = 32 << 20
 	// maxStderr limits how much output of a crashing process is stored.
 	maxStderr = 4 << 10
 )
@@ -41,7 +41,7 @@ func run(ctx context.Context, j job, open func() (io.ReadCloser, error)) (Output
 	input := &trackedReader{from: file, stop: cancel}
 	bound := j.Target.MaxBytes
 	if bound <= 0 {
-		bound = mostBytes
+		bound = maxBytes
 	}
 	most := int(4 + longestAnswer + bound)
 	output := isolate.NewOutput(most, cancel)
@@ -122,7 +122,7 @@ func (j *job) validate(output []byte) (Output, error) {
 	switch a.Outcome {
 	case outcomeMade:
 	case outcomeScans:
-		return Output{}, problemf("is built up in more than %d passes over the picture (scans), which no camera does; export it again, as a plain JPEG, and upload that", mostScans)
+		return Output{}, problemf("is built up in more than %d passes over the picture (scans), which no camera does; export it again, as a plain JPEG, and upload that", maxScans)
 	case outcomeTooLong:
 		return Output{}, problemf("cannot be made small enough for the platform (%d bytes); upload a smaller picture", j.Target.MaxBytes)
 	case outcomeInks:
@@ -160,7 +160,7 @@ var ErrSlow = errors.New("the conversion did not end in time")
 var ErrKilled = errors.New("the system killed the process, probably for lack of memory")
 
 // muchTime is several times the time that a photo takes.
-const muchTime = mostTime / 4
+const muchTime = maxTime / 4
 
 func spent(cmd *exec.Cmd) time.Duration {
 	if cmd.ProcessState == nil {

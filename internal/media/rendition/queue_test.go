@@ -146,7 +146,7 @@ func TestSlotsForMemory(t *testing.T) {
 		"a gigabyte and more":  {"half belongs to the manager, and one conversion fits into the rest", 8, 1100 << 20, 1},
 		"two gigabytes":        {"two fit", 8, 2048 << 20, 2},
 		"no limit":             {"one for each processor", 2, math.MaxInt64, 2},
-		"a large machine":      {"no conversion waits", 64, math.MaxInt64, mostPlaces},
+		"a large machine":      {"no conversion waits", 64, math.MaxInt64, maxPlaces},
 		"memory for many":      {"one processor limits the slots", 1, 64 << 30, 1},
 		"a processor in parts": {"GOMAXPROCS is never below one", 0, math.MaxInt64, 1},
 	} {

@@ -76,15 +76,15 @@ func fitsBeside(places int, memory int64, each uint64) bool {
 
 const (
 	// baseMemory is the manager's own memory in bytes where it is limited, and perPlace that of one conversion.
-	baseMemory, perPlace = 192 << 20, mostData
-	// mostPlaces limits concurrent conversions: posts have their images converted ahead of time.
-	mostPlaces = 4
+	baseMemory, perPlace = 192 << 20, maxData
+	// maxPlaces limits concurrent conversions: posts have their images converted ahead of time.
+	maxPlaces = 4
 )
 
 // places returns the number of concurrent conversions for the given processors and memory limit, which is math.MaxInt64
 // if there is none. It is at least one, even under a small limit: only the largest images need that much memory.
 func places(processors int, memory int64) int {
-	most := min(processors, mostPlaces)
+	most := min(processors, maxPlaces)
 	if memory != math.MaxInt64 {
 		most = min(most, int(decodeBudget(memory)/perPlace))
 	}

@@ -13,10 +13,10 @@ const (
 	// firstRead is the size of a read at a new position. In a fragmented film, every fragment is visited, and one such
 	// read usually covers all of a fragment's metadata.
 	firstRead = 8 << 10
-	// mostRead limits the size of one read. A read that directly follows another is twice as long, up to this.
-	mostRead = 128 << 10
+	// maxRead limits the size of one read. A read that directly follows another is twice as long, up to this.
+	maxRead = 128 << 10
 	// cachedBlocks is how many of the last reads are cached: readers alternate between the start, the end and the current
-	// position. Together with mostRead, it limits the memory per file to 1 MiB.
+	// position. Together with maxRead, it limits the memory per file to 1 MiB.
 	cachedBlocks = 8
 )
 
@@ -79,7 +79,7 @@ func (b *BlockReader) block(at int64, wanted int) ([]byte, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	length := int64(max(firstRead, min(wanted, mostRead)))
+	length := int64(max(firstRead, min(wanted, maxRead)))
 	for i, kept := range b.cached {
 		if kept.at <= at && at < kept.end() {
 			copy(b.cached[1:i+1], b.cached[:i])
@@ -87,7 +87,7 @@ func (b *BlockReader) block(at int64, wanted int) ([]byte, error) {
 			return kept.data[at-kept.at:], nil
 		}
 		if kept.end() == at {
-			length = max(length, min(2*int64(len(kept.data)), mostRead))
+			length = max(length, min(2*int64(len(kept.data)), maxRead))
 		}
 	}
 	length = min(length, b.size-at)

@@ -88,12 +88,12 @@ func (k ProofKey) Proof(r *Request) (string, error) {
 type Nonces struct{ byOrigin *lru.Cache }
 
 const (
-	mostNonces   = 4096
+	maxNonces    = 4096
 	longestNonce = 256
 )
 
 // NewNonces returns Nonces without any.
-func NewNonces() *Nonces { return &Nonces{byOrigin: lru.New(mostNonces)} }
+func NewNonces() *Nonces { return &Nonces{byOrigin: lru.New(maxNonces)} }
 
 // Of returns the nonce for an address, or "".
 func (n *Nonces) Of(address *url.URL) string {

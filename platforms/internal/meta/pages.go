@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// pagesPerCall and mostPageCalls limit the number of Pages read for one person to 1000.
-	pagesPerCall  = "100"
-	mostPageCalls = 10
+	// pagesPerCall and maxPageCalls limit the number of Pages read for one person to 1000.
+	pagesPerCall = "100"
+	maxPageCalls = 10
 )
 
 // Page is one of a user's Pages, with its token.
@@ -37,7 +37,7 @@ func (p *Page) mayPost() bool {
 // readOnly counts the Pages that the user may not post to.
 func (g *Graph) Pages(ctx context.Context, token platforms.Token, fields string) (pages []Page, readOnly int, err error) {
 	query := url.Values{"fields": {fields}, "limit": {pagesPerCall}}
-	for range mostPageCalls {
+	for range maxPageCalls {
 		found, bad := Get[page[Page]](ctx, g, "identify", "/me/accounts?"+query.Encode(), token)
 		switch {
 		case bad != nil:

@@ -179,8 +179,8 @@ func read(definitions fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error
 	return all, nil
 }
 
-// mostMissing limits the fields that a message names.
-const mostMissing = 5
+// maxMissing limits the fields that a message names.
+const maxMissing = 5
 
 // missing returns the versions, fields and selectable fields that the served CRD lacks. It ignores additional ones,
 // which come from a newer version.
@@ -204,8 +204,8 @@ func missing(want, served *apiextensionsv1.CustomResourceDefinition) (lacks []st
 		}
 		lacks = append(lacks, missingFields(w.Schema.OpenAPIV3Schema, schema, "")...)
 	}
-	if len(lacks) > mostMissing {
-		lacks = append(lacks[:mostMissing], fmt.Sprintf("and %d more", len(lacks)-mostMissing))
+	if len(lacks) > maxMissing {
+		lacks = append(lacks[:maxMissing], fmt.Sprintf("and %d more", len(lacks)-maxMissing))
 	}
 	return lacks
 }

@@ -17,8 +17,8 @@ const (
 	// firstWindow limits concurrent writes until the API server's speed has been measured. At 30 writes per second, the
 	// slowest rate that Herald is tested with, 32 writes take 1.1 seconds.
 	firstWindow = 32
-	// leastWindow keeps some writes running, so that the measurement continues.
-	leastWindow = 4
+	// minWindow keeps some writes running, so that the measurement continues.
+	minWindow = 4
 )
 
 // CongestionWindow limits concurrent writes by their latency, like the congestion window of TCP. It grows by one write
@@ -97,7 +97,7 @@ func (w *CongestionWindow) start() func(written bool) {
 func (w *CongestionWindow) adjust(from time.Time) {
 	switch took := w.clock.Since(from); {
 	case took > w.slow && !from.Before(w.shrunk):
-		w.size, w.shrunk, w.searching = max(w.size/2, min(leastWindow, w.most)), w.clock.Now(), false
+		w.size, w.shrunk, w.searching = max(w.size/2, min(minWindow, w.most)), w.clock.Now(), false
 	case took <= w.fast && len(w.queue) > 0: // a window that is not full is not measured
 		more := 1.0
 		if !w.searching {

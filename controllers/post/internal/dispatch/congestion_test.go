@@ -117,8 +117,8 @@ func TestCongestionWindowRecovers(t *testing.T) {
 			all.Wait()
 		}
 		run(200)
-		if size, _ := w.Size(); size != leastWindow {
-			t.Errorf("a server with a latency of a second has a window of %d, want %d", size, leastWindow)
+		if size, _ := w.Size(); size != minWindow {
+			t.Errorf("a server with a latency of a second has a window of %d, want %d", size, minWindow)
 		}
 		s.each = time.Millisecond
 		run(5000)

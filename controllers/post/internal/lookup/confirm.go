@@ -99,8 +99,8 @@ const (
 	// lookback extends the search for a post by its URL: Meta does not document whether it lists the creation time of the
 	// container, which may be a day older.
 	lookback = 24 * time.Hour
-	// mostByAddress is the number of posts searched for a URL: one page of any platform's listing.
-	mostByAddress = 100
+	// maxByAddress is the number of posts searched for a URL: one page of any platform's listing.
+	maxByAddress = 100
 	// longestShown is the maximum length of a URL in a message, in characters. It keeps the remedy after the URL
 	// readable.
 	longestShown = 200
@@ -139,7 +139,7 @@ func (q *accountQuery) byCode(ctx context.Context, reader platforms.PostParser, 
 	if unreachable != nil {
 		return none, unreachable
 	}
-	posts, err := q.list(ctx, platforms.Recent{Since: q.since().Add(-lookback), Limit: mostByAddress})
+	posts, err := q.list(ctx, platforms.Recent{Since: q.since().Add(-lookback), Limit: maxByAddress})
 	if err != nil {
 		return none, err
 	}
