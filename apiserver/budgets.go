@@ -24,9 +24,9 @@ import (
 const (
 	// budgetEvery is the minimum time between two writes of a team's budget usage.
 	budgetEvery = 10 * time.Second
-	// budgetWithin is the timeout of a write, and budgetsAtOnce limits concurrent writes.
-	budgetWithin  = 10 * time.Second
-	budgetsAtOnce = 4
+	// budgetTimeout is the timeout of a write, and maxConcurrentBudgets limits concurrent writes.
+	budgetTimeout        = 10 * time.Second
+	maxConcurrentBudgets = 4
 )
 
 // budgets writes the teams' budget usage to their Usages. Every replica computes the same values.
@@ -118,7 +118,7 @@ func (b *budgets) run(ctx context.Context) {
 // write stores the changed usage. Failed writes are retried next time.
 func (b *budgets) write(ctx context.Context) {
 	var group errgroup.Group
-	group.SetLimit(budgetsAtOnce)
+	group.SetLimit(maxConcurrentBudgets)
 	for _, namespace := range b.drain() {
 		group.Go(func() error {
 			b.writeOne(ctx, namespace)
@@ -135,7 +135,7 @@ func (b *budgets) writeOne(ctx context.Context, namespace string) {
 	if team == nil || !meta.IsStatusConditionTrue(team.Status.Conditions, v1alpha1.ConditionReady) || ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, budgetWithin)
+	ctx, cancel := context.WithTimeout(ctx, budgetTimeout)
 	defer cancel()
 	switch err := b.store.RecordBudget(ctx, namespace, b.uses(namespace), b.clock.Now(), budgetEvery); {
 	case errors.Is(err, quota.ErrRecentlyWritten):

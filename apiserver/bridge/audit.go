@@ -61,8 +61,8 @@ const (
 	ActAgentRevoked Act = "AgentRevokedByPerson"
 )
 
-// eventWithin is the timeout for writing an event, which a user waits for.
-const eventWithin = 2 * time.Second
+// eventTimeout is the timeout for writing an event, which a user waits for.
+const eventTimeout = 2 * time.Second
 
 // Events writes events into the Kubernetes API.
 type Events interface {
@@ -96,7 +96,7 @@ func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object meta
 	if s.Events == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventTimeout)
 	defer cancel()
 	if err := s.Events.Write(ctx, about, reason, eventNote(caller)); err != nil {
 		log.WarnContext(ctx, "Cannot write the event about an action", slog.Any("error", err))

@@ -21,8 +21,8 @@ import (
 // replica never exceeds a limit. Several replicas together can, by as many objects as they create before each other's
 // watch events arrive. Kubernetes' own object quota (controllers/team) has no such gap.
 
-// seenWithin is how long a registered file counts although the watch has not reported it.
-const seenWithin = 10 * time.Second
+// unseenTTL is how long a registered file counts although the watch has not reported it.
+const unseenTTL = 10 * time.Second
 
 // creations tracks the objects of one kind that this replica is creating.
 type creations struct {
@@ -58,7 +58,7 @@ func (f *creations) admit(namespace, name string, bytes int64, now time.Time, kn
 	var more, moreBytes int64
 	for i, is := range known(names) {
 		other := under[names[i]]
-		if over := other.requests == 0 && (is || now.Sub(other.landed) >= seenWithin); over {
+		if over := other.requests == 0 && (is || now.Sub(other.landed) >= unseenTTL); over {
 			delete(under, names[i])
 		} else if !is {
 			more++

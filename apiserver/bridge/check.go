@@ -192,7 +192,7 @@ func (s *Service) mediaToCheck(ctx context.Context, files *Previews, spec *v1alp
 	var mu sync.Mutex
 	found := map[string]*v1alpha1.Media{}
 	var group errgroup.Group
-	group.SetLimit(checksAtOnce)
+	group.SetLimit(maxConcurrentChecks)
 	for i, name := range names {
 		if i >= filesChecked {
 			mu.Lock()

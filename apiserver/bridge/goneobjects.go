@@ -20,9 +20,9 @@ type Requests interface {
 	Request(ctx context.Context, team archive.Team, name string) (archive.Request, error)
 }
 
-// requestWithin is the timeout for the bucket; the key then counts as new. Before the manager publishes a post that has
-// a key, it also looks in the bucket, which prevents a second publication.
-const requestWithin = 3 * time.Second
+// requestTimeout is the timeout for the bucket; the key then counts as new. Before the manager publishes a post that
+// has a key, it also looks in the bucket, which prevents a second publication.
+const requestTimeout = 3 * time.Second
 
 // deletedRequest returns the record of the request that created an object of this name, if the object has been deleted
 // and its key is still valid. It returns nil for an object without a key, or if the bucket cannot be read.
@@ -34,7 +34,7 @@ func (s *Service) deletedRequest(ctx context.Context, asked metav1.Object) *arch
 	if team == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestWithin)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	found, err := s.Requests.Request(ctx, archive.Team{Namespace: asked.GetNamespace(), Name: team.Name}, asked.GetName())
 	switch {
@@ -54,7 +54,7 @@ func (s *Service) archivedPost(ctx context.Context, asked *v1alpha1.Post) *v1alp
 	if s.Archive == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestWithin)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	post, err := s.Archive.PostIncludingDeleted(ctx, asked.Namespace, asked.Name)
 	if err != nil {

@@ -23,7 +23,7 @@ func (s *Service) Guarded(ctx context.Context, object metav1.Object, reason, not
 	if s.Events == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventTimeout)
 	defer cancel()
 	if err := s.Events.Write(ctx, about, reason, note); err != nil {
 		log.WarnContext(ctx, "Cannot write the event about an action", slog.Any("error", err))

@@ -19,8 +19,8 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// checksAtOnce limits how many of a post's files are checked concurrently.
-const checksAtOnce = 8
+// maxConcurrentChecks limits how many of a post's files are checked concurrently.
+const maxConcurrentChecks = 8
 
 // assumeValid returns a lookup function for unread files that treats every file as valid.
 func assumeValid(post *v1alpha1.Post) func(name string) *v1alpha1.Media {
@@ -36,7 +36,7 @@ func assumeValid(post *v1alpha1.Post) func(name string) *v1alpha1.Media {
 // others count as valid.
 func (s *Service) mediaOf(ctx context.Context, post *v1alpha1.Post, names []string) (func(name string) *v1alpha1.Media, error) {
 	found, unusable := make(map[string]*v1alpha1.Media, len(names)), 0
-	for batch := range slices.Chunk(names, checksAtOnce) {
+	for batch := range slices.Chunk(names, maxConcurrentChecks) {
 		media, err := s.verifiedTogether(ctx, post.Namespace, batch)
 		if err != nil {
 			return nil, err

@@ -108,7 +108,7 @@ func replayedNotifier(stored *v1alpha1.Notifier, content *NotifierContent) (Noti
 
 // abandonNotifier deletes a new notifier whose Secret could not be created, so that the request can be repeated.
 func (s *Service) abandonNotifier(ctx context.Context, created *v1alpha1.Notifier) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), eventTimeout)
 	defer cancel()
 	if err := s.Notifiers.Delete(ctx, created); err != nil && !apierrors.IsNotFound(err) {
 		s.Log.WarnContext(ctx, "A notifier without a Secret could not be deleted", "namespace", created.Namespace, "name", created.Name, "error", err)

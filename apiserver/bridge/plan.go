@@ -21,8 +21,8 @@ type Quota interface {
 	Amend(ctx context.Context, namespace string, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) error
 }
 
-// returnWithin is the timeout for releasing usage. The manager later corrects what could not be released.
-const returnWithin = 5 * time.Second
+// returnTimeout is the timeout for releasing usage. The manager later corrects what could not be released.
+const returnTimeout = 5 * time.Second
 
 type reservations struct {
 	service *Service
@@ -188,7 +188,7 @@ func (s *Service) returnAll(ctx context.Context, post *v1alpha1.Post) {
 
 // settle lowers a post's usage. It continues if the client disconnects; the manager corrects a failure later.
 func (s *Service) settle(ctx context.Context, post *v1alpha1.Post, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage)) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnTimeout)
 	defer cancel()
 	err := s.Quota.Amend(ctx, post.Namespace, counter, func(stored *v1alpha1.Usage) error {
 		change(stored)

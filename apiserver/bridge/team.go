@@ -112,12 +112,12 @@ func (s *Service) Suspended(caller Caller) (since time.Time, suspended bool) {
 	return suspension.OngoingSince(team.Status.Suspensions), true
 }
 
-const draftsAtOnce = 8
+const maxConcurrentDrafts = 8
 
 func (s *Service) loadDraftMeters(ctx context.Context, caller Caller, limits plan.Limits, accounts []AccountMeter) error {
 	slices.SortFunc(accounts, func(a, b AccountMeter) int { return cmp.Compare(a.Connection.Name, b.Connection.Name) })
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(draftsAtOnce)
+	group.SetLimit(maxConcurrentDrafts)
 	for i := range accounts {
 		group.Go(func() error {
 			counter := plan.TikTokDrafts(accounts[i].Connection)

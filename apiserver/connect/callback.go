@@ -86,7 +86,7 @@ func (s *Service) Callback(ctx context.Context, v Visitor, back Return, cookie f
 	case query.Get("code") == "":
 		return out, refusef(bridge.CodeValidation, "nothing was connected: %s sent no code; start again", f.Platform.Title())
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 	choices, err := s.exchange(ctx, f, query)
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *Service) Choose(ctx context.Context, v Visitor, sealed, accountID strin
 	if i < 0 {
 		return out, refusef(bridge.CodeValidation, "nothing was connected: choose one of the offered accounts")
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 	var err error
 	if out.Connection, out.Renewed, err = s.connect(ctx, v, &p.Flow, p.Choices[i:i+1]); err == nil {

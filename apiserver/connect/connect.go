@@ -35,10 +35,10 @@ import (
 const (
 	// flowLife is a flow's TTL: the time to agree, and then again the time to choose.
 	flowLife = 10 * time.Minute
-	// finishWithin is the deadline for the platform calls and the writes after a user has returned. The work
+	// finishTimeout is the deadline for the platform calls and the writes after a user has returned. The work
 	// continues when the browser disconnects, because the code is already used, and ends before the server's own
 	// deadline for responses (60 s).
-	finishWithin = 50 * time.Second
+	finishTimeout = 50 * time.Second
 
 	purposeFlow   = "connect/flow"
 	purposeChoice = "connect/choice"

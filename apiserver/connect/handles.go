@@ -32,7 +32,7 @@ func (s *Service) begin(ctx context.Context, f *flow, handle string, consent pla
 	if !ok {
 		return "", notHere(f.Platform)
 	}
-	ctx, cancel := context.WithTimeout(ctx, finishWithin)
+	ctx, cancel := context.WithTimeout(ctx, finishTimeout)
 	defer cancel()
 	address, begun, err := connector.Begin(ctx, handle, consent)
 	if err != nil {

@@ -50,7 +50,7 @@ func (s *Service) ConnectPassword(ctx context.Context, v Visitor, namespace stri
 			return out, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 	identity, err := connector.Identify(ctx, token)
 	if err != nil {

@@ -185,7 +185,7 @@ func (s *Service) register(ctx context.Context, f *flow, typed string) error {
 			return s.explain(ctx, f, err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, finishWithin)
+	ctx, cancel := context.WithTimeout(ctx, finishTimeout)
 	defer cancel()
 	known, err := s.Servers.find(ctx, f.Server)
 	if err != nil {

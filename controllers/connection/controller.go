@@ -49,7 +49,7 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	reportWithin = 10 * time.Second
+	reportTimeout = 10 * time.Second
 	// conflictPause is the requeue delay after a conflict. It lets the cache catch up.
 	conflictPause = time.Second
 	// maxReports limits how often a status write is attempted because of conflicts.
@@ -186,7 +186,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 	}
 	// The result is written even during shutdown.
-	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportWithin)
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
 	if err := r.report(writing, &conn, o, probe); err != nil {
 		return reconcile.Result{}, err

@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// probeWithin limits how long an examination waits for the platform. The apiserver waits five seconds for the result
+	// probeTimeout limits how long an examination waits for the platform. The apiserver waits five seconds for the result
 	// of its request, including the write and the watch event.
-	probeWithin = 4 * time.Second
+	probeTimeout = 4 * time.Second
 
-	// afterRenewal is how much time is left for the probe after a renewal that used up most of probeWithin.
+	// afterRenewal is how much time is left for the probe after a renewal that used up most of probeTimeout.
 	afterRenewal = 2 * time.Second
 )
 
@@ -149,7 +149,7 @@ func isTokenRefused(failure *platforms.Error) bool {
 }
 
 func (e *examination) identify(ctx context.Context) (platforms.Identity, *platforms.Error) {
-	left := probeWithin - e.Clock.Since(e.started)
+	left := probeTimeout - e.Clock.Since(e.started)
 	if e.renewed {
 		left = max(left, afterRenewal)
 	}
@@ -181,8 +181,8 @@ const (
 	// inspectEvery is how long known rate limits are relied on while plenty remains: a busy account is probed every
 	// minute.
 	inspectEvery = 10 * time.Minute
-	// inspectWithin is the minimum timeout for an inspection, however long the rest of the examination took.
-	inspectWithin = time.Second
+	// minInspectTimeout is the minimum timeout for an inspection, however long the rest of the examination took.
+	minInspectTimeout = time.Second
 	// beforeBlockEnds is how long before a block ends the account is inspected. If the limit is still exhausted, the
 	// account remains blocked and no call fails.
 	beforeBlockEnds = 10 * time.Second
@@ -195,7 +195,7 @@ func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *pla
 	if !ok || !inspectDue(&e.conn.Status, e.Clock.Now()) {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(probeWithin-e.Clock.Since(e.started), inspectWithin))
+	ctx, cancel := context.WithTimeout(ctx, max(probeTimeout-e.Clock.Since(e.started), minInspectTimeout))
 	defer cancel()
 	found, err := inspector.Inspect(ctx, platforms.Account{
 		ID: e.conn.Spec.AccountID, Username: e.conn.Status.Username, Token: platforms.Token(e.read.Token),

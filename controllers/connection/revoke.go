@@ -24,8 +24,8 @@ const (
 	// finishWithin is 50 s), it was examined, and posts that were being sent with the token are completed.
 	revokeAfter = 2 * time.Minute
 	revokeEvery = 15 * time.Second
-	// revokeWithin bounds the request to the server.
-	revokeWithin = 15 * time.Second
+	// revokeTimeout bounds the request to the server.
+	revokeTimeout = 15 * time.Second
 )
 
 // revocation is a token to revoke. It is in memory only, since the token of a disconnected account is not stored any more.
@@ -100,7 +100,7 @@ func (r *Reconciler) revoke(ctx context.Context, due revocation) {
 		log.Info("the token of a disconnected account is not revoked, since another connection uses the account")
 		return
 	}
-	calling, cancelCall := context.WithTimeout(ctx, revokeWithin)
+	calling, cancelCall := context.WithTimeout(ctx, revokeTimeout)
 	defer cancelCall()
 	if err := platform.Revoke(calling, platforms.Token(due.token)); err != nil {
 		log.Error(err, "the token of a disconnected account was not revoked; its owner can remove Herald from the authorized apps on the server")

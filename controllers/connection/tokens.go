@@ -23,10 +23,10 @@ import (
 
 // Limits of a renewal. A started renewal is not cancelled, because the refresh token may already be spent.
 const (
-	refreshWithin = 15 * time.Second
-	// saveWithin bounds how long one examination keeps trying to store a renewed token. Later examinations retry, as does
+	refreshTimeout = 15 * time.Second
+	// saveTimeout bounds how long one examination keeps trying to store a renewed token. Later examinations retry, as does
 	// the flusher for up to Grace during shutdown.
-	saveWithin = 60 * time.Second
+	saveTimeout = 60 * time.Second
 	// claimPatience is how long to wait for another manager's renewal: longer than both timeouts together.
 	claimPatience = 90 * time.Second
 	// maxConflicts limits the retries after conflicts with clients that change something else in the Secret.
@@ -71,7 +71,7 @@ func (e *examination) renew(ctx context.Context) *outcome {
 		// Another manager or a user has just stored another token.
 		return nil
 	}
-	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshWithin)
+	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTimeout)
 	defer cancel()
 	renewed, err := e.platform.Refresh(calling, platforms.Token(e.read.Token))
 	if err != nil {
@@ -141,7 +141,7 @@ func workingKey(conn *v1alpha1.Connection) types.NamespacedName {
 func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Credentials, error) {
 	r.unsaved.Store(workingKey(pending.conn), pending)
 	r.seal(ctx, pending)
-	within := saveWithin
+	within := saveTimeout
 	if r.stopping.Load() {
 		within = max(within, r.Grace) // there is no next examination
 	}

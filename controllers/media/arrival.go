@@ -227,7 +227,7 @@ func (r *Reconciler) reportFetchFailed(ctx context.Context, m *v1alpha1.Media, b
 		r.describe(m, v1alpha1.MediaRejected, conditions.Stuck, v1alpha1.ReasonSourceRefused,
 			sentence+" Create another Media with another source.")
 		return 0, r.conclude(ctx, m, before)
-	case tried >= fetchWithin:
+	case tried >= fetchTimeout:
 		r.Metrics.failed()
 		r.describe(m, v1alpha1.MediaRejected, conditions.Stuck, v1alpha1.ReasonFetchFailed,
 			sentence+" Herald has stopped trying; create another Media when the source responds.")

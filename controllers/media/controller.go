@@ -52,8 +52,8 @@ import (
 const (
 	// conflictPause is the requeue delay after a conflict. In the meantime, the watch delivers the other change.
 	conflictPause = time.Second
-	// writeWithin is the timeout for a status write, which completes even during shutdown.
-	writeWithin = 10 * time.Second
+	// writeTimeout is the timeout for a status write, which completes even during shutdown.
+	writeTimeout = 10 * time.Second
 )
 
 // Store stores the files; *store.Store implements it.
@@ -308,15 +308,15 @@ func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1
 	return r.drop(ctx, m)
 }
 
-// smallWithin limits the time for a picture for lists, including the wait for a slot: posts' conversions come first.
-const smallWithin = 30 * time.Second
+// smallTimeout limits the time for a picture for lists, including the wait for a slot: posts' conversions come first.
+const smallTimeout = 30 * time.Second
 
 // makeSmall makes a file's picture for lists. Without it, lists show the original or a symbol.
 func (r *Reconciler) makeSmall(ctx context.Context, m *v1alpha1.Media) {
 	if r.MakeSmall == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, smallWithin)
+	ctx, cancel := context.WithTimeout(ctx, smallTimeout)
 	defer cancel()
 	if err := r.MakeSmall(ctx, m); err != nil {
 		ctrllog.FromContext(ctx).Info("made no small picture of a media file", "namespace", m.Namespace, "name", m.Name, "reason", err.Error())
@@ -333,7 +333,7 @@ func (r *Reconciler) describe(m *v1alpha1.Media, phase v1alpha1.MediaPhase, prog
 
 // write stores the status with optimistic concurrency, because the apiserver verifies uploads too.
 func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	return r.status.Report(ctx, m, before, &m.Status)
 }

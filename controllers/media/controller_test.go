@@ -224,7 +224,7 @@ var _ = Describe("a source", func() {
 		m := created(ctx, byHand, fromSource("https://slow.example/a.png"))
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonFetchFailed))
 		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionReconciling)).To(BeTrue())
-		d.clock.Step(fetchWithin + time.Minute)
+		d.clock.Step(fetchTimeout + time.Minute)
 		d.step(ctx, m, is(v1alpha1.MediaRejected, v1alpha1.ReasonFetchFailed))
 	})
 

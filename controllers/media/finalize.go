@@ -59,7 +59,7 @@ func (r *Reconciler) finalize(ctx context.Context, m *v1alpha1.Media) (time.Dura
 // tryDrop records the request that created the Media and deletes the file. Its timeout leaves time for the next steps.
 // Without a store, a Media that was never uploaded has no file to delete.
 func (r *Reconciler) tryDrop(ctx context.Context, m *v1alpha1.Media) error {
-	ctx, cancel := context.WithTimeout(ctx, dropWithin)
+	ctx, cancel := context.WithTimeout(ctx, dropTimeout)
 	defer cancel()
 	if err := r.recordRequest(ctx, m); err != nil {
 		return err

@@ -168,7 +168,7 @@ var _ = Describe("A store that stalls", func() {
 			_, err := d.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)})
 			return len(stalled.ends), client.IgnoreNotFound(err)
 		}).WithTimeout(10 * time.Second).Should(BeNumerically(">", 0))
-		Expect(stalled.ends).To(HaveEach(And(BeNumerically(">", 0), BeNumerically("<=", dropWithin))))
+		Expect(stalled.ends).To(HaveEach(And(BeNumerically(">", 0), BeNumerically("<=", dropTimeout))))
 	})
 })
 

@@ -16,18 +16,18 @@ import (
 
 const (
 	// uploadGrace is how long to wait after an upload URL has expired: an upload may still be running.
-	uploadGrace = store.LateUploads
-	fetchWithin = time.Hour
-	sweepEvery  = time.Hour
+	uploadGrace  = store.LateUploads
+	fetchTimeout = time.Hour
+	sweepEvery   = time.Hour
 	// orphanAfter is the minimum age of a file without a Media before it is deleted.
 	orphanAfter = 24 * time.Hour
 	// restoreWithin is how long, after a namespace was re-created, its older files wait for their Media. It allows time
 	// to start, check and complete a restore.
 	restoreWithin = 7 * 24 * time.Hour
 
-	// dropWithin is the timeout for one attempt to delete a Media's file, and abandonAfter limits all attempts. Each pause
-	// is a quarter of the time since the deletion, between finalizeSoonest and finalizeLatest.
-	dropWithin                      = time.Minute
+	// dropTimeout is the timeout for one attempt to delete a Media's file, and abandonAfter limits all attempts. Each
+	// pause is a quarter of the time since the deletion, between finalizeSoonest and finalizeLatest.
+	dropTimeout                     = time.Minute
 	abandonAfter                    = time.Hour
 	finalizeSoonest, finalizeLatest = 5 * time.Second, 5 * time.Minute
 

@@ -152,7 +152,7 @@ func (r *Reconciler) announce(p *reconciliation, before *v1alpha1.PostStatus, e 
 // resolve applies a user's resolutions to targets with an unknown outcome, and then removes the annotation. Nothing
 // is claimed before the annotation is removed, so a resolution never applies to a later attempt.
 func (r *Reconciler) resolve(ctx context.Context, p *reconciliation, f *delivery.Facts, value string) error {
-	asking, cancel := context.WithTimeout(ctx, confirmWithin)
+	asking, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
 	confirm := func(t *v1alpha1.TargetStatus, found attempt.Resolution) delivery.Confirmation {
 		return r.lookups.Confirm(asking, f, t, found)

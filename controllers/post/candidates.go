@@ -16,10 +16,10 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// confirmWithin limits the time for checking the ids in one post's resolutions with the platforms. A post has up to 100
-// targets, each call may take the platform's CallTimeout, and the responses must be stored before the reconciliation
-// ends. An id that is not confirmed by then is stored as the user entered it.
-const confirmWithin = time.Minute
+// confirmTimeout limits the time for checking the ids in one post's resolutions with the platforms. A post has up to
+// 100 targets, each call may take the platform's CallTimeout, and the responses must be stored before the
+// reconciliation ends. An id that is not confirmed by then is stored as the user entered it.
+const confirmTimeout = time.Minute
 
 // listCandidates lists candidates for the undecided targets and sets them in the status, which the caller stores. A
 // target keeps its previous candidates if its account cannot be queried.
@@ -33,7 +33,7 @@ func listCandidates(ctx context.Context, lookups *lookup.Lookups, p *reconciliat
 	if len(undecided) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, confirmWithin)
+	ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
 	defer cancel()
 	p.calledPlatform = true
 	for _, found := range lookups.Candidates(ctx, f, undecided) {

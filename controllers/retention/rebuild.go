@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-const rebuildAtOnce = 200
+const rebuildBatch = 200
 
 // rebuild rewrites the lists of a team from the records of its posts, because a file of the lists is damaged or
 // missing. Every finished post has a record, so posts in the cluster are listed too, as they will be when they leave.
@@ -42,7 +42,7 @@ func (s *Archiver) entries(ctx context.Context, team *v1alpha1.Team) iter.Seq2[[
 				yield(nil, err)
 				return
 			}
-			if names = append(names, entry.Post); len(names) < rebuildAtOnce {
+			if names = append(names, entry.Post); len(names) < rebuildBatch {
 				continue
 			}
 			if !yield(s.entriesOf(ctx, team, of, names)) {

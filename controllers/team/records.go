@@ -23,9 +23,9 @@ type Records interface {
 }
 
 const (
-	// clearWithin is the timeout for one attempt, during which other teams wait. clearAgain is the pause after a failed
+	// clearTimeout is the timeout for one attempt, during which other teams wait. clearAgain is the pause after a failed
 	// attempt, and abandonAfter limits all attempts.
-	clearWithin  = time.Minute
+	clearTimeout = time.Minute
 	clearAgain   = 30 * time.Second
 	abandonAfter = time.Hour
 )
@@ -76,7 +76,7 @@ func (r *Reconciler) clear(ctx context.Context, team *v1alpha1.Team) (left bool,
 	if r.Records == nil {
 		return false, nil // The bucket was removed from the configuration. Its contents belong to its owner.
 	}
-	ctx, cancel := context.WithTimeout(ctx, clearWithin)
+	ctx, cancel := context.WithTimeout(ctx, clearTimeout)
 	defer cancel()
 	return r.Records.Clear(ctx, team.Spec.Namespace, team.Name)
 }

@@ -150,7 +150,7 @@ func TestCountsAreBatched(t *testing.T) {
 	if queue.Len() != 0 {
 		t.Fatalf("%d teams are queued immediately", queue.Len())
 	}
-	clk.Step(showWithin)
+	clk.Step(showDelay)
 	if team, _ := queue.Get(); team.Name != "the-acme" {
 		t.Errorf("queued %v", team)
 	}

@@ -26,16 +26,16 @@ import (
 	"github.com/herald-social/herald/posting/suspension"
 )
 
-// suspensionsAtOnce limits the teams suspended or resumed concurrently. Each takes one write: a thousand took five
-// seconds on two busy cores, regardless of other work for teams.
-const suspensionsAtOnce = 16
+// maxConcurrentSuspensions limits the teams suspended or resumed concurrently. Each takes one write: a thousand took
+// five seconds on two busy cores, regardless of other work for teams.
+const maxConcurrentSuspensions = 16
 
 // setupSuspensions adds the controller that suspends and resumes teams. It has its own workers, because other work on
 // teams may take minutes and a suspension must not wait for it.
 func (r *Reconciler) setupSuspensions(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).Named("team-suspension").
 		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, suspensionsChanged))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: suspensionsAtOnce, ReconciliationTimeout: pacing.TeamTimeout, RateLimiter: pacing.NewRateLimiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: maxConcurrentSuspensions, ReconciliationTimeout: pacing.TeamTimeout, RateLimiter: pacing.NewRateLimiter()}).
 		WithLogConstructor(conditions.ControllerLogConstructor(mgr.GetLogger(), "team-suspension"))
 	if r.SuspendAll != nil {
 		ctl = ctl.WatchesRawSource(source.Func(r.watchSuspendAll))

@@ -30,8 +30,8 @@ const (
 	// of the usage in a team's status.
 	sweepEvery = 10 * time.Minute
 	showEvery  = 5 * time.Minute
-	// showWithin delays the display of counted posts to X, which limits the writes for a team that publishes constantly.
-	showWithin = 20 * time.Second
+	// showDelay delays the display of counted posts to X, which limits the writes for a team that publishes constantly.
+	showDelay = 20 * time.Second
 )
 
 func (r *Reconciler) tracksUsage() bool { return r.Owner != nil && r.Quota != nil }
@@ -48,11 +48,11 @@ func (r *Reconciler) teamOf(ctx context.Context, obj client.Object) []reconcile.
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(team)}}
 }
 
-// enqueueCounted enqueues the team of a changed Usage after showWithin, so that several changes share one write.
+// enqueueCounted enqueues the team of a changed Usage after showDelay, so that several changes share one write.
 func (r *Reconciler) enqueueCounted() handler.EventHandler {
 	soon := func(ctx context.Context, obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		for _, team := range r.teamOf(ctx, obj) {
-			queue.AddAfter(team, showWithin)
+			queue.AddAfter(team, showDelay)
 		}
 	}
 	return handler.Funcs{

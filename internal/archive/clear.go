@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// clearAtOnce limits concurrent removals, and clearMost those per call: seconds of work at 50 ms per response.
-	clearAtOnce = 16
-	clearMost   = 1000
+	// maxConcurrentRemovals limits concurrent removals, and maxRemovals those per call: seconds of work at 50 ms per
+	// response.
+	maxConcurrentRemovals = 16
+	maxRemovals           = 1000
 )
 
 // maxFaults limits how many documents are skipped because they cannot be removed. A single document must not block the
@@ -80,7 +81,7 @@ func (a *Archive) remove(ctx context.Context, team Team, under string, goes func
 		return 0, false, nil
 	}
 	var group errgroup.Group
-	group.SetLimit(clearAtOnce)
+	group.SetLimit(maxConcurrentRemovals)
 	var failed faults
 	list := func() error {
 		for object, err := range a.store.List(ctx, under) {
@@ -96,7 +97,7 @@ func (a *Archive) remove(ctx context.Context, team Team, under string, goes func
 				return err
 			case !gone:
 				continue
-			case n == clearMost:
+			case n == maxRemovals:
 				left = true
 				return nil
 			}

@@ -28,9 +28,9 @@ const (
 	countEvery = time.Minute
 	// tryEvery is the retry interval while it is unknown whether the cluster was rolled back, and the first retry interval
 	// after any other failure: posts published in the meantime are later than the last count.
-	tryEvery    = 5 * time.Second
-	countWithin = 5 * time.Second
-	lastWithin  = 2 * time.Second
+	tryEvery     = 5 * time.Second
+	countTimeout = 5 * time.Second
+	lastTimeout  = 2 * time.Second
 	// recent is the maximum age of the cluster's own count for it to be trusted without the bucket: shorter than it
 	// takes to restore a snapshot, and longer than an ordinary restart.
 	recent = 5 * time.Minute
@@ -103,12 +103,12 @@ func (c *Detector) Start(ctx context.Context) error {
 	began, again := c.o.Clock.Now(), tryEvery
 	for {
 		pause := countEvery
-		switch err := c.within(ctx, countWithin); {
+		switch err := c.within(ctx, countTimeout); {
 		case err == nil:
 			again = tryEvery
 		case ctx.Err() == nil:
 			c.handleFailure(ctx, began, err)
-			c.renew(ctx, countWithin, err)
+			c.renew(ctx, countTimeout, err)
 			if pause = again; !c.isConfirmed() {
 				pause = tryEvery
 			}
@@ -128,9 +128,9 @@ func (c *Detector) Start(ctx context.Context) error {
 // incrementFinally increments the counter at shutdown, since posts published within the last minute are later than its
 // last value.
 func (c *Detector) incrementFinally(ctx context.Context) {
-	if err := c.within(ctx, lastWithin); err != nil {
+	if err := c.within(ctx, lastTimeout); err != nil {
 		log(ctx).V(1).Info("cannot count at shutdown", "error", err.Error())
-		c.renew(ctx, lastWithin, err)
+		c.renew(ctx, lastTimeout, err)
 	}
 }
 
@@ -269,7 +269,7 @@ func (c *Detector) handleFailure(ctx context.Context, began time.Time, why error
 }
 
 func (c *Detector) trustCluster(ctx context.Context, began time.Time) {
-	ctx, cancel := context.WithTimeout(ctx, countWithin)
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	state := Status{UnknownSince: began, Problem: "the store of media files does not answer (the manager's log has the error)"}
 	lease, counted, err := c.readLease(ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// fetchWithin is how long photo URLs are valid. TikTok stops fetching after an hour.
-const fetchWithin = 2 * time.Hour
+// fetchTimeout is how long photo URLs are valid. TikTok stops fetching after an hour.
+const fetchTimeout = 2 * time.Hour
 
 // The checkpoints of photos. Preparing photos means querying the account's options, and the checkpoint is the result:
 // TikTok does not return an id for it, and no ticket has this form.
@@ -86,7 +86,7 @@ func newPhotoInit(ctx context.Context, content *platforms.Content, who creatorIn
 		}
 	}
 	for i := range content.Media {
-		address, err := content.Media[i].Bytes.Address(ctx, fetchWithin)
+		address, err := content.Media[i].Bytes.Address(ctx, fetchTimeout)
 		if err != nil {
 			return photoInit{}, content.Media[i].Unreadable(err)
 		}

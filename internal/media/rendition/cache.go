@@ -156,8 +156,8 @@ const (
 	markType = "application/json"
 	// longestMark is the maximum size of a marker that is read.
 	longestMark = 1 << 10
-	// markWithin is the timeout for writing or deleting a marker after the work, even if its context is done.
-	markWithin = 5 * time.Second
+	// markTimeout is the timeout for writing or deleting a marker after the work, even if its context is done.
+	markTimeout = 5 * time.Second
 )
 
 func markerKey(key string) string { return key + "begun" }
@@ -216,7 +216,7 @@ func (s *Cache) writeMarker(ctx context.Context, key string, m attemptMarker) er
 }
 
 func (s *Cache) recordEnd(ctx context.Context, key string, m attemptMarker, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), markTimeout)
 	defer cancel()
 	exhausted, ok := errors.AsType[*ExhaustedError](err)
 	switch {

@@ -133,7 +133,7 @@ func (j *job) load(l layout, file io.Reader) (picture *image.RGBA, opaque bool, 
 	if j.Mend && j.MIMEType == jpegType {
 		decoder = repaired
 	}
-	decoded, err := decode(decoder, bufio.NewReaderSize(file, readAtOnce))
+	decoded, err := decode(decoder, bufio.NewReaderSize(file, readBufferSize))
 	if err == nil && decoded.Bounds().Size() != image.Pt(j.Width, j.Height) {
 		err = errors.New("its size differs from its header")
 	}
@@ -157,8 +157,8 @@ func (j *job) load(l layout, file io.Reader) (picture *image.RGBA, opaque bool, 
 }
 
 const (
-	// readAtOnce is the size of one read.
-	readAtOnce = 64 << 10
+	// readBufferSize is the size of one read.
+	readBufferSize = 64 << 10
 	// maxScans is the maximum number of scans in a JPEG. Encoders make about ten, and each takes as long as a picture.
 	maxScans = 100
 )

@@ -30,16 +30,16 @@ var transcodeLimits = isolate.Limits{Data: MaxTranscodeData, AddressSpace: 2 << 
 const (
 	// transcodeMostTime is the maximum processor time of a conversion. An hour of 1080p takes about half an hour.
 	transcodeMostTime = 2 * time.Hour
-	// The timeout for a conversion is leastWithin plus slowest times the video's duration, but at most longest. It is
+	// The timeout for a conversion is minTimeout plus slowest times the video's duration, but at most longest. It is
 	// generous because other work may need the processor.
-	leastWithin = 5 * time.Minute
-	slowest     = 10
-	longest     = 2 * time.Hour
+	minTimeout = 5 * time.Minute
+	slowest    = 10
+	longest    = 2 * time.Hour
 )
 
 // TranscodeTimeout returns the timeout for converting a video with the given duration.
 func TranscodeTimeout(duration time.Duration) time.Duration {
-	return min(leastWithin+slowest*duration, longest)
+	return min(minTimeout+slowest*duration, longest)
 }
 
 // ExecTranscode is the process's main function. It confines the process and becomes ffmpeg, or returns an exit code.

@@ -48,15 +48,15 @@ type servedVideo struct {
 // child has the same limit for connections as for files.
 const longestHeader = 8 << 10
 
-// headerWithin is the timeout for reading a request header.
-const headerWithin = 10 * time.Second
+// headerTimeout is the timeout for reading a request header.
+const headerTimeout = 10 * time.Second
 
 // newServedVideo returns a source. It serves nothing until serve is called.
 func newServedVideo(ctx context.Context, video VideoSource) *servedVideo {
 	ctx, end := context.WithCancelCause(ctx)
 	s := &servedVideo{address: "http://127.0.0.1/video", reads: ctx, end: end}
 	s.server = &http.Server{
-		ReadHeaderTimeout: headerWithin,
+		ReadHeaderTimeout: headerTimeout,
 		MaxHeaderBytes:    longestHeader,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -17,8 +17,8 @@ const (
 	// prepared ahead of time by default.
 	remembered    = 4096
 	rememberedFor = time.Hour
-	// copyWithin is the timeout for copying one file, which has at most 1 GiB and does not leave the store.
-	copyWithin = 10 * time.Minute
+	// copyTimeout is the timeout for copying one file, which has at most 1 GiB and does not leave the store.
+	copyTimeout = 10 * time.Minute
 )
 
 // Verified returns a key that permanently holds the bytes with the given etag, for presigned URLs, which cannot require
@@ -54,7 +54,7 @@ func (s *Store) checkETag(ctx context.Context, key, etag string) error {
 // continues even if all of them stop waiting.
 func (s *Store) copyOnce(ctx context.Context, key, etag, to string) error {
 	copied := s.copying.DoChan(to, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), copyWithin)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), copyTimeout)
 		defer cancel()
 		return nil, s.ensureCopy(ctx, key, etag, to)
 	})

@@ -44,8 +44,8 @@ func parseState(word string) (ContainerState, bool) {
 // firstPause is the first pause between polls of a container. Text and images are ready almost immediately.
 const firstPause = 300 * time.Millisecond
 
-// fetchWithin is how long a graph has to fetch a file.
-const fetchWithin = 2 * time.Hour
+// fetchTimeout is how long a graph has to fetch a file.
+const fetchTimeout = 2 * time.Hour
 
 // maxContainers is how many containers one preparation may create if the graph fails to process them, and maxPaused how
 // many if the error may pass within moments.
@@ -271,7 +271,7 @@ func (t *Task) item(ctx context.Context, i int, form func(context.Context, *plat
 
 // FileURL returns a URL that the graph can fetch a file from.
 func FileURL(ctx context.Context, file *platforms.File) (string, *Failure) {
-	address, err := file.Bytes.Address(ctx, fetchWithin)
+	address, err := file.Bytes.Address(ctx, fetchTimeout)
 	if err != nil {
 		return "", NewFailure(file.Unreadable(err))
 	}

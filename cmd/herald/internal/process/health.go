@@ -45,15 +45,15 @@ func (s *started) Start(ctx context.Context) error {
 // over.
 func (*started) NeedLeaderElection() bool { return false }
 
-// syncedWithin is how long a probe waits for the caches, which are polled ten times a second.
-const syncedWithin = 200 * time.Millisecond
+// syncTimeout is how long a probe waits for the caches, which are polled ten times a second.
+const syncTimeout = 200 * time.Millisecond
 
 // Check is a probe check; see apiserver.ProbeChecks.
 func (s *started) Check(r *http.Request) error {
 	if !s.running.Load() {
 		return errors.New("the process has not started to work yet, or is stopping")
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), syncedWithin)
+	ctx, cancel := context.WithTimeout(r.Context(), syncTimeout)
 	defer cancel()
 	if !s.synced(ctx) {
 		return errors.New("the caches are not filled yet")
