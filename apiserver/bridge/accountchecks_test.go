@@ -43,6 +43,8 @@ func TestCheckAccounts(t *testing.T) {
 		"TooLong":        {"the text can be another one for this account", text, "Hello!", "x", nil, 6, 0, 0},
 		"NoLimit":        {"the platform has no limit", text, "Hello!", "book", nil, 0, 0, 0},
 		"Part":           {"the first part that is too long counts", thread("one", "too long", "much too long"), "Hello!", "x", nil, 8, 0, 0},
+		"BlankText":      {"a text of blanks is sent as it is", text, "      ", "x", nil, 6, 0, 0},
+		"BlankPart":      {"so is a part without files", thread("      "), "Hello!", "x", nil, 6, 0, 0},
 		"Blank":          {"beside files, blanks are not sent", pictures(1), "      ", "x", nil, 0, 0, 1},
 		"TooMany":        {"files cannot differ between accounts", pictures(3), "a", "x", []string{"x accepts at most 2 images"}, 0, 0, 1},
 		"TooManyAndText": {"both problems are reported", pictures(3), "Hello!", "x", []string{"x accepts at most 2 images"}, 6, 0, 1},
