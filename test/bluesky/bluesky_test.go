@@ -9,14 +9,9 @@ import (
 	"errors"
 	"image/color"
 	"io"
-	"log/slog"
-	"net"
-	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -181,63 +176,6 @@ func listed(t *testing.T, p *bluesky.Platform, a *account, first string) {
 	}
 }
 
-// fate is what happens to a call on its way to the server.
-type fate int
-
-const (
-	passes fate = iota
-	// cutBefore closes the connection instead of passing the call on, and cutAfter closes it once the server has processed
-	// the call.
-	cutBefore
-	cutAfter
-)
-
-// cut returns the address of a proxy to the server, which decides about each putRecord by its body. cuts counts those
-// whose connections it has closed.
-func cut(t *testing.T, s *server, decide func(record string) fate) (address string, cuts *atomic.Int64) {
-	t.Helper()
-	to, err := url.Parse(s.URL)
-	must.Succeed(t, err)
-	forward := httputil.NewSingleHostReverseProxy(to)
-	forward.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // killed managers break off their calls
-	hangUp := func(w http.ResponseWriter) {
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err == nil {
-			_ = conn.Close()
-		}
-	}
-	cuts = &atomic.Int64{}
-	proxy := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasSuffix(r.URL.Path, ".putRecord") {
-			forward.ServeHTTP(w, r)
-			return
-		}
-		record, err := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(bytes.NewReader(record))
-		decided := decide(string(record))
-		if err != nil || decided == passes {
-			forward.ServeHTTP(w, r)
-			return
-		}
-		cuts.Add(1)
-		if decided == cutAfter {
-			forward.ServeHTTP(discard{http.Header{}}, r)
-		}
-		hangUp(w)
-	})}
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
-	go func() { _ = proxy.Serve(listener) }()
-	t.Cleanup(func() { _ = proxy.Close() })
-	return "http://" + listener.Addr().String(), cuts
-}
-
-type discard struct{ header http.Header }
-
-func (d discard) Header() http.Header       { return d.header }
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-func (discard) WriteHeader(int)             {}
-
 // TestLostAnswer cuts the connection of the visible call. One read settles the outcome, and repeating the call
 // publishes nothing twice.
 func TestLostAnswer(t *testing.T) {
@@ -260,7 +198,7 @@ func testLostAnswer(t *testing.T, s *server) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			isThere := tc.fate == cutAfter
-			address, cuts := cut(t, s, func(string) fate { return tc.fate })
+			address, cuts := cut(t, s, func(request) fate { return tc.fate })
 			job := acme.job(tc.n, platforms.Content{Category: v1alpha1.CategoryText, Text: name})
 			lost := newAt(t, address).Publish(t.Context(), job)
 			if lost.Outcome != platforms.Unknown || cuts.Load() != 1 {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"image/color"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -17,16 +16,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
@@ -37,26 +35,32 @@ import (
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/internal/apitoken"
 	"github.com/herald-social/herald/posting"
+	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/test/envtest"
 	"github.com/herald-social/herald/test/managertest"
-	"github.com/herald-social/herald/test/mediatest"
 	"github.com/herald-social/herald/test/must"
 	"github.com/herald-social/herald/test/storetest"
 )
 
 const (
 	team = "acme"
-	// deliveredWithin allows for a lost call: its absence counts after the call's timeout.
-	deliveredWithin = 5 * time.Minute
+	// connection is the name of the first account's Connection.
+	connection = "sky"
+	altText    = "a gray area"
+	// deliveredWithin allows for lost calls: a post's absence counts after the call's timeout, and each failed upload doubles
+	// the pause before the next.
+	deliveredWithin = 10 * time.Minute
 	pollEvery       = 200 * time.Millisecond
 )
 
 // herald is a running Herald with a team, whose account on the server is connected.
 type herald struct {
-	env            *envtest.Environment
-	site           string
-	token          string
-	kubeconfig     string
+	env        *envtest.Environment
+	site       string
+	token      string
+	kubeconfig string
+	// accounts are the ids of the connected accounts, as forms send them.
+	accounts       []string
 	person, client *http.Client
 	// manager is the running manager, and restart starts another one.
 	manager *managertest.Process
@@ -202,7 +206,7 @@ func (h *herald) send(t *testing.T, with *http.Client, method, address, kind str
 // upload uploads a file through version 2, and returns its id.
 func (h *herald) upload(t *testing.T, kind, name string, data []byte) string {
 	t.Helper()
-	status, answer := h.call(t, http.MethodPost, "/api/v2/media/upload-url", fmt.Sprintf(`{"mime_type":%q,"size_bytes":%d,"name":%q,"alt_text":"a gray area"}`, kind, len(data), name))
+	status, answer := h.call(t, http.MethodPost, "/api/v2/media/upload-url", fmt.Sprintf(`{"mime_type":%q,"size_bytes":%d,"name":%q,"alt_text":%q}`, kind, len(data), name, altText))
 	var made struct {
 		Data struct {
 			ID  string `json:"media_id"`
@@ -212,25 +216,24 @@ func (h *herald) upload(t *testing.T, kind, name string, data []byte) string {
 	if err := json.Unmarshal(answer, &made); err != nil || status != http.StatusCreated {
 		t.Fatalf("the upload gets the response %d %s", status, answer)
 	}
-	if status, answer := h.send(t, h.client, http.MethodPut, made.Data.URL, kind, data, ""); status != http.StatusOK {
-		t.Fatalf("the store responds %d %s", status, answer)
-	}
+	h.put(t, made.Data.URL, kind, data)
 	return made.Data.ID
 }
 
-// create creates a post through version 2, and returns its id.
-func (h *herald) create(t *testing.T, post string) string {
+// put uploads a file to its URL.
+func (h *herald) put(t *testing.T, address, kind string, data []byte) {
 	t.Helper()
-	status, answer := h.call(t, http.MethodPost, "/api/v2/posts", post)
-	var made struct {
-		Data struct {
-			ID string `json:"id"`
-		} `json:"data"`
+	if status, answer := h.send(t, h.client, http.MethodPut, address, kind, data, ""); status != http.StatusOK {
+		t.Fatalf("the store responds %d %s", status, answer)
 	}
-	if err := json.Unmarshal(answer, &made); err != nil || status != http.StatusCreated {
+}
+
+// create creates a post through version 2.
+func (h *herald) create(t *testing.T, post string) {
+	t.Helper()
+	if status, answer := h.call(t, http.MethodPost, "/api/v2/posts", post); status != http.StatusCreated {
 		t.Fatalf("the post gets the response %d %s", status, answer)
 	}
-	return made.Data.ID
 }
 
 // web sends a form as the signed-in person, and returns the page that it leads to.
@@ -253,131 +256,29 @@ func (h *herald) signIn(t *testing.T) {
 	h.web(t, signin.LinkPath+link, url.Values{})
 }
 
-func (h *herald) posted(t *testing.T, names ...string) {
+// posted waits until the team has n posts, all of them online. It fails at once if one has failed or is left to a person.
+func (h *herald) posted(t *testing.T, n int) {
 	t.Helper()
-	for _, name := range names {
-		h.await(t, "post "+name, func() (bool, error) {
-			var p v1alpha1.Post
-			if err := h.env.Client.Get(t.Context(), keyOf(name), &p); err != nil {
-				return false, err
-			}
-			phase := posting.Of(&p).Phase()
-			if phase == v1alpha1.PhaseFailed {
-				t.Fatalf("post %s failed: %+v", name, p.Status)
-			}
-			return phase == v1alpha1.PhasePosted, fmt.Errorf("it is %s: %+v", phase, p.Status.Conditions)
-		})
-	}
-}
-
-// TestHerald publishes to Bluesky's server through kubectl, version 2 of the API and the web application, and reads
-// everything back with Bluesky's client. Two calls are lost: one is cut off before the server has it, and one after. Both
-// posts are published once, without anybody's decision.
-func TestHerald(t *testing.T) {
-	s := start(t, "bakery.test", "zoe.test")
-	acme, zoe := &s.Accounts[0], &s.Accounts[1]
-	fates := map[string]fate{"cut off before": cutBefore, "cut off after": cutAfter}
-	var mu sync.Mutex
-	address, cuts := cut(t, s, func(record string) fate {
-		mu.Lock()
-		defer mu.Unlock()
-		for text, fate := range fates {
-			if strings.Contains(record, text) {
-				delete(fates, text) // the next call of the post passes
-				return fate
+	h.await(t, "all posts", func() (bool, error) {
+		var all v1alpha1.PostList
+		if err := h.env.Client.List(t.Context(), &all, client.InNamespace(team)); err != nil {
+			return false, err
+		}
+		var online int
+		var waits []string
+		for i := range all.Items {
+			p := &all.Items[i]
+			switch phase := posting.Of(p).Phase(); {
+			case phase == v1alpha1.PhasePosted:
+				online++
+			case phase == v1alpha1.PhaseFailed, attempt.Undecided(posting.Of(p).Target(0)):
+				t.Fatalf("%s is %s: %+v", p.Name, phase, p.Status)
+			default:
+				waits = append(waits, p.Name)
 			}
 		}
-		return passes
+		return online == n, fmt.Errorf("%d of %d posts are online, and %v are not", online, n, waits)
 	})
-	h := startHerald(t, &configv1alpha1.Platform{Server: address}, nil)
-	h.setUp(t, acme)
-
-	data, err := mediatest.Picture(color.Gray{Y: 10})
-	must.Succeed(t, err)
-	first, second := h.upload(t, "image/jpeg", "a.jpg", data), h.upload(t, "image/jpeg", "b.jpg", data)
-	h.kubectl(t, fmt.Sprintf(`
-apiVersion: social.herald.dev/v1alpha1
-kind: Post
-metadata: {namespace: %s, name: thread}
-spec:
-  category: tree
-  targets: [{connectionRef: {name: sky}, language: pt-BR}]
-  tree:
-    cards:
-    - {caption: "one, for @zoe.test #launch"}
-    - {caption: two, mediaRefs: [{name: %s}, {name: %s}]}
-`, team, first, second))
-	moving, err := mediatest.Film(envtest.Root())
-	must.Succeed(t, err)
-	film := h.upload(t, "video/mp4", "c.mp4", moving)
-	video := h.create(t, `{"category":"video","media_id":"`+film+`","targets":[{"connection_id":"sky","caption":"moves","language":"en"}]}`)
-	text := func(caption string) string {
-		return h.create(t, `{"category":"text","targets":[{"connection_id":"sky","caption":"`+caption+`"}]}`)
-	}
-	lost := []string{text("cut off before"), text("cut off after")}
-
-	h.signIn(t)
-	accounts := "/teams/" + team + "/connections"
-	h.web(t, accounts+"/connect", url.Values{"platform": {"bluesky"}, "name": {"@zoe.test"}, "password": {zoe.AppPassword}})
-	var connected struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	h.await(t, "the account that was connected on the web", func() (bool, error) {
-		status, answer := h.call(t, http.MethodGet, "/api/v2/connections?platform=bluesky", "")
-		err := json.Unmarshal(answer, &connected)
-		return err == nil && len(connected.Data) == 2 && bytes.Contains(answer, []byte("zoe.test")), fmt.Errorf("the connections are %d %s", status, answer)
-	})
-	mine, hers := connected.Data[0].ID, connected.Data[1].ID
-	h.web(t, "/teams/"+team+"/posts/new", url.Values{
-		"key": {"a-form"}, "category": {"text"}, "when": {"now"}, "caption": {"from the web"}, "language-" + mine: {"de"}, "language-" + hers: {"de"}, "target": {mine, hers},
-	})
-	if status, answer := h.call(t, http.MethodGet, "/api/v1/posts", ""); status != http.StatusOK || !bytes.Contains(answer, []byte(`"data":[]`)) {
-		t.Errorf("version 1 lists %d %s", status, answer)
-	}
-
-	h.posted(t, append(lost, "thread", video)...)
-	h.await(t, "the post from the web", func() (bool, error) { return len(s.read(t, zoe)) == 1, nil })
-	if cuts.Load() != 2 {
-		t.Errorf("%d calls were cut off, want 2", cuts.Load())
-	}
-	published(t, s, acme, zoe, len(moving))
-}
-
-// published compares what Bluesky's client reads with what was sent.
-func published(t *testing.T, s *server, acme, zoe *account, film int) {
-	t.Helper()
-	count, of := map[string]int{}, map[string]post{}
-	for _, p := range s.read(t, acme) {
-		count[p.Text]++
-		of[p.Text] = p
-	}
-	const one = "one, for @zoe.test #launch"
-	want := map[string]int{one: 1, "two": 1, "moves": 1, "cut off before": 1, "cut off after": 1, "from the web": 1}
-	if diff := cmp.Diff(want, count); diff != "" {
-		t.Errorf("the posts on the server (-want +got):\n%s", diff)
-	}
-	if got := of[one].Facets; len(got) != 2 || got[0].Mention != zoe.DID || got[1].Tag != "launch" {
-		t.Errorf("the mention and the hashtag are %+v", got)
-	}
-	for text, language := range map[string]string{one: "pt-BR", "two": "pt-BR", "moves": "en", "from the web": "de", "cut off after": ""} {
-		if got := strings.Join(of[text].Languages, " "); got != language {
-			t.Errorf("the language of %q is %q, want %q", text, got, language)
-		}
-	}
-	root := ref{of[one].URI, of[one].CID}
-	if reply := of["two"]; reply.Parent == nil || *reply.Parent != root || *reply.Root != root {
-		t.Errorf("the second post of the thread replies to %+v", reply.Parent)
-	}
-	for i, got := range of["two"].Images {
-		if got.Size == 0 || got.Size != got.Downloaded || got.MIME != "image/jpeg" || got.Alt != "a gray area" {
-			t.Errorf("image %d is %+v", i, got)
-		}
-	}
-	if got := of["moves"].Video; len(of["two"].Images) != 2 || got == nil || got.Size != got.Downloaded || got.Size == 0 || got.MIME != "video/mp4" {
-		t.Errorf("%d images, and the video of %d bytes is %+v", len(of["two"].Images), film, got)
-	}
 }
 
 func keyOf(name string) types.NamespacedName {

@@ -12,12 +12,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
-	"github.com/herald-social/herald/posting"
-	"github.com/herald-social/herald/posting/attempt"
 	"github.com/herald-social/herald/test/must"
 )
 
@@ -26,9 +23,10 @@ var (
 	seed = flag.Uint64("seed", 0, "repeat the cuts and pauses of a run; 0 for new ones")
 )
 
-// TestKilledManagers publishes posts while the manager is killed at random moments and the connections of publishing
-// calls are cut, before or after the server has processed them. The server's own repository then has each post once, and
-// Herald knows it: no post is lost, published twice, or left to a person.
+// TestKilledManagers publishes texts, pictures and threads while the manager is killed at random moments and the
+// connections of publishing and uploading calls are cut, before or after the server has processed them. The server's own
+// repository then has each post once, and Herald knows it: no post is lost, published twice, or left to a person, and
+// threads are complete and in order.
 func TestKilledManagers(t *testing.T) {
 	posts, kills := 24, 3
 	if *long {
@@ -46,17 +44,16 @@ func TestKilledManagers(t *testing.T) {
 		defer mu.Unlock()
 		return random.IntN(n)
 	}
-	address, cuts := cut(t, s, func(string) fate {
-		return []fate{passes, passes, passes, passes, passes, passes, cutBefore, cutAfter}[draw(8)]
-	})
+	address, cuts := cut(t, s, cutSome(draw))
 	h := startHerald(t, &configv1alpha1.Platform{Server: address}, nil)
 	h.setUp(t, &s.Accounts[0])
-	for made := range posts {
+	drafts := make([]draft, posts)
+	for made := range drafts {
+		d := &drafts[made]
+		*d = mixed(t, made)
 		must.Succeed(t, h.env.Client.Create(t.Context(), &v1alpha1.Post{
-			ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: fmt.Sprint("post-", made)},
-			Spec: v1alpha1.PostSpec{Category: v1alpha1.CategoryText, Targets: []v1alpha1.PostTarget{
-				{ConnectionRef: v1alpha1.LocalReference{Name: "sky"}, Caption: fmt.Sprint("post ", made)},
-			}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: d.name},
+			Spec:       d.spec(func(data []byte) string { return h.upload(t, string(v1alpha1.MimeJPEG), "picture.jpg", data) }),
 		}))
 		// One kill follows each group of posts, at a random moment of their delivery.
 		if (made+1)*kills/posts > made*kills/posts {
@@ -66,35 +63,47 @@ func TestKilledManagers(t *testing.T) {
 			h.restart()
 		}
 	}
-	h.await(t, "all posts", func() (bool, error) {
-		var all v1alpha1.PostList
-		if err := h.env.Client.List(t.Context(), &all, client.InNamespace(team)); err != nil {
-			return false, err
-		}
-		posted := 0
-		for i := range all.Items {
-			p := &all.Items[i]
-			switch phase := posting.Of(p).Phase(); {
-			case phase == v1alpha1.PhasePosted:
-				posted++
-			case phase == v1alpha1.PhaseFailed, attempt.Undecided(posting.Of(p).Target(0)):
-				t.Errorf("%s is %s: %+v", p.Name, phase, p.Status)
-				return true, nil
+	h.posted(t, posts)
+	published, records := s.read(t, &s.Accounts[0]), 0
+	texts := byText(published)
+	for i := range drafts {
+		drafts[i].check(t, texts)
+		records += len(drafts[i].parts)
+	}
+	if len(published) != records || cuts.Load() == 0 {
+		t.Errorf("the server has %d records, want %d; %d calls were cut off", len(published), records, cuts.Load())
+	}
+	t.Logf("%d posts with %d records, %d kills, %d cuts", posts, records, kills, cuts.Load())
+}
+
+// cutSome cuts each fourth call, but the upload of a file once: each repetition of an upload waits twice as long as the
+// one before.
+func cutSome(draw func(n int) int) func(request) fate {
+	var uploads sync.Map
+	return func(r request) fate {
+		decided := []fate{passes, passes, passes, passes, passes, passes, cutBefore, cutAfter}[draw(8)]
+		if decided != passes && r.method == uploadBlob {
+			if _, again := uploads.LoadOrStore(string(r.body), true); again {
+				return passes
 			}
 		}
-		return posted == posts, fmt.Errorf("%d of %d posts are online", posted, posts)
-	})
-	count := map[string]int{}
-	for _, p := range s.read(t, &s.Accounts[0]) {
-		count[p.Text]++
+		return decided
 	}
-	for n := range posts {
-		if text := fmt.Sprint("post ", n); count[text] != 1 {
-			t.Errorf("%q occurs %d times on the server", text, count[text])
-		}
+}
+
+// mixed returns a post of a run: each sixth is a thread with pictures, each sixth has pictures, and the others are texts.
+func mixed(t *testing.T, n int) draft {
+	t.Helper()
+	const cycle, thread, pictures = 6, 1, 4
+	text := fmt.Sprint("post ", n)
+	d := draft{name: fmt.Sprint("post-", n), category: v1alpha1.CategoryText, parts: []part{{text: text}}}
+	shade := uint8(n % 100)
+	switch n % cycle {
+	case thread:
+		d.category = v1alpha1.CategoryTree
+		d.parts = append(d.parts, part{text + ", two", [][]byte{gray(t, shade)}}, part{text + ", three", nil})
+	case pictures:
+		d.category, d.parts[0].files = v1alpha1.CategoryImage, [][]byte{gray(t, shade), gray(t, shade+100)}
 	}
-	if len(count) != posts || cuts.Load() == 0 {
-		t.Errorf("the server has %d texts, want %d; %d calls were cut off", len(count), posts, cuts.Load())
-	}
-	t.Logf("%d posts, %d kills, %d cuts", posts, kills, cuts.Load())
+	return d
 }

@@ -146,7 +146,8 @@ func TestHeraldOAuth(t *testing.T) {
 		t.Errorf("the connection's status is %+v", connection.Status)
 	}
 
-	h.posted(t, h.create(t, `{"category":"text","targets":[{"connection_id":"`+connection.Name+`","caption":"with access"}]}`))
+	h.create(t, `{"category":"text","targets":[{"connection_id":"`+connection.Name+`","caption":"with access"}]}`)
+	h.posted(t, 1)
 	if posts := s.read(t, zoe); len(posts) != 1 || posts[0].Text != "with access" {
 		t.Errorf("the server has %+v", posts)
 	}
