@@ -51,7 +51,7 @@ func (d *draft) fileType() (mime v1alpha1.MimeType, name string) {
 	return v1alpha1.MimeJPEG, "picture.jpg"
 }
 
-// spec returns the post for the demo account. upload uploads a file, and returns the name of its Media.
+// spec returns the post for the first account. upload uploads a file, and returns the name of its Media.
 func (d *draft) spec(upload func(data []byte) string) v1alpha1.PostSpec {
 	target := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: connection}, Language: d.language}
 	spec := v1alpha1.PostSpec{Category: d.category}
