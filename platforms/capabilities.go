@@ -51,6 +51,8 @@ type Capabilities struct {
 	// options.
 	ValidateOptions func(target *v1alpha1.PostTarget, draft bool, account *v1alpha1.ConnectionStatus, path *field.Path) field.ErrorList
 
+	// MaxAltText is the maximum length of a file's alt text in characters; zero means that v1alpha1.MaxAltText is enough.
+	MaxAltText int
 	// MaxImages is the maximum number of images in an image post.
 	MaxImages int
 	// MaxVideoBytes bounds the size of a video post's file; zero means that the general upload limit is enough.
@@ -130,6 +132,8 @@ type ImageLimits struct {
 	// MaxBytes bounds the file size; MaxWidth and MaxHeight bound the image in pixels.
 	MaxBytes            int64
 	MaxWidth, MaxHeight int
+	// MaxPixels bounds the product of width and height.
+	MaxPixels int64
 	// EitherWay reports whether MaxWidth and MaxHeight may be swapped.
 	EitherWay bool
 	// MinAspect and MaxAspect bound width divided by height.

@@ -3,7 +3,11 @@
 
 package platforms
 
-import "math"
+import (
+	"math"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
 
 // Conversion holds the parameters for converting a video that the platform does not accept as it is. The result is an
 // MP4 with H.264 and AAC.
@@ -79,7 +83,7 @@ func (c Conversion) After(f *File) File {
 	if c.FrameRate > 0 {
 		after.FrameRate, after.FrameRateVaries = c.FrameRate, false
 	}
-	after.VideoCodec = "h264"
+	after.MIMEType, after.VideoCodec = v1alpha1.MimeMP4, "h264"
 	if after.AudioCodec != "" {
 		after.AudioCodec = "aac"
 	}
@@ -100,8 +104,15 @@ func (l VideoLimits) size(width, height int) (int, int) {
 	if l.MaxWidth > 0 {
 		scale = min(scale, float64(l.MaxWidth)/w)
 	}
+	if l.MaxPixels > 0 && w*h*scale*scale > float64(l.MaxPixels) {
+		// Rounding to even sides must not exceed the limit.
+		scale = math.Sqrt(float64(l.MaxPixels) / (w * h))
+		return evenBelow(w * scale), evenBelow(h * scale)
+	}
 	return even(w * scale), even(h * scale)
 }
+
+func evenBelow(n float64) int { return max(2*int(n/2), 2) }
 
 func even(n float64) int { return max(2*int(math.Round(n/2)), 2) }
 

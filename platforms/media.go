@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -99,12 +100,26 @@ func (l ImageLimits) Accepts(f *File) bool {
 		l.MinAspect > 0 && aspect < l.MinAspect || l.MaxAspect > 0 && aspect > l.MaxAspect)
 }
 
-// For returns the limits for one image: with EitherWay, the bounds are swapped to match its orientation.
+// For returns the limits for one image: with EitherWay, the bounds are swapped to match its orientation. An image beyond
+// MaxPixels gets bounds of the same shape that fit.
 func (l ImageLimits) For(f *File) ImageLimits {
 	if l.EitherWay && f.Width != f.Height && (f.Width > f.Height) != (l.MaxWidth > l.MaxHeight) {
 		l.MaxWidth, l.MaxHeight = l.MaxHeight, l.MaxWidth
 	}
+	if has := int64(f.Width) * int64(f.Height); l.MaxPixels > 0 && has > l.MaxPixels {
+		scale := math.Sqrt(float64(l.MaxPixels) / float64(has))
+		width, height := max(int(float64(f.Width)*scale), 1), max(int(float64(f.Height)*scale), 1)
+		l.MaxWidth, l.MaxHeight = lower(l.MaxWidth, width), lower(l.MaxHeight, height)
+	}
 	return l
+}
+
+// lower returns the lower of a bound and a size. A bound of zero means none.
+func lower(bound, size int) int {
+	if bound == 0 {
+		return size
+	}
+	return min(bound, size)
 }
 
 // Unreadable converts an error from Bytes.Open or Bytes.Address into an Error for the user.

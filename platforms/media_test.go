@@ -49,6 +49,8 @@ func TestImageLimitsAccepts(t *testing.T) {
 		"several":                {"refused by Instagram's documentation", single, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, false},
 		"several other pictures": {"decoders ignore additional data", platforms.ImageLimits{}, platforms.File{MIMEType: v1alpha1.MimeJPEG, MultiPicture: true}, true},
 		"one":                    {"a single picture", single, platforms.File{MIMEType: v1alpha1.MimeJPEG}, true},
+		"all pixels":             {"the product is met exactly", platforms.ImageLimits{MaxPixels: 1_000_000}, file(v1alpha1.MimeJPEG, 10, 10_000, 100), true},
+		"too many pixels":        {"one column more", platforms.ImageLimits{MaxPixels: 1_000_000}, file(v1alpha1.MimeJPEG, 10, 10_001, 100), false},
 		"no bounds":              {"an image without limits is accepted", platforms.ImageLimits{}, file(v1alpha1.MimePNG, 20<<20, 1, 16000), true},
 	} {
 		if got := tc.limits.Accepts(&tc.file); got != tc.want {
@@ -72,6 +74,9 @@ func TestImageLimitsFor(t *testing.T) {
 		"turned up": {"the reverse", lying, 2000, 3000, standing},
 		"unknown":   {"an unknown size is not rotated", standing, 0, 0, standing},
 		"fixed":     {"rotation is disabled", fixed, 3000, 2000, fixed},
+		"pixels":    {"the shape stays", platforms.ImageLimits{MaxPixels: 1_000_000}, 4000, 1000, platforms.ImageLimits{MaxPixels: 1_000_000, MaxWidth: 2000, MaxHeight: 500}},
+		"a line":    {"an image has at least one row", platforms.ImageLimits{MaxPixels: 100}, 16000, 1, platforms.ImageLimits{MaxPixels: 100, MaxWidth: 1264, MaxHeight: 1}},
+		"few":       {"an image within the limit is not changed", platforms.ImageLimits{MaxPixels: 1_000_000}, 400, 100, platforms.ImageLimits{MaxPixels: 1_000_000}},
 	} {
 		file := platforms.File{MIMEType: v1alpha1.MimeJPEG, Width: tc.width, Height: tc.height}
 		if diff := cmp.Diff(tc.want, tc.limits.For(&file)); diff != "" {
@@ -156,6 +161,7 @@ func TestConversion(t *testing.T) {
 		"a webcam":             {"frames are repeated", reels, 640, 480, 10, false, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
 		"a recorded screen":    {"a rate that is measured must be constant", reels, 640, 480, 47, true, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
 		"unknown rate":         {"an unknown frame rate may exceed the limit", reels, 640, 480, 0, false, platforms.Conversion{Width: 640, Height: 480, FrameRate: 30, BitRate: 4_000_000}},
+		"pixels":               {"the product is bounded, also after rounding", platforms.VideoLimits{MaxPixels: 2_000_000}, 1920, 1080, 30, false, platforms.Conversion{Width: 1884, Height: 1060, BitRate: 12_000_000}},
 		"no limit of the rate": {"without a limit, the frame rate is not changed", platforms.VideoLimits{}, 640, 480, 47, true, platforms.Conversion{Width: 640, Height: 480, BitRate: 4_000_000}},
 	}
 	for name, tc := range tests {

@@ -10,14 +10,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/herald-social/herald/api/v1alpha1"
 )
 
 // VideoLimits are a platform's video limits. A zero value means no limit.
 type VideoLimits struct {
+	// Types are the accepted formats; empty means all upload formats.
+	Types []v1alpha1.MimeType
 	// MinDuration and MaxDuration bound the playing time.
 	MinDuration, MaxDuration time.Duration
 	// MinSide and MaxSide bound both sides of the video, and MaxWidth its width, in pixels.
 	MinSide, MaxSide, MaxWidth int
+	// MaxPixels bounds the product of width and height.
+	MaxPixels int64
 	// MinAspect and MaxAspect bound width divided by height.
 	MinAspect, MaxAspect float64
 	// MinFrameRate and MaxFrameRate bound the frames per second.
@@ -43,6 +49,9 @@ func (l VideoLimits) Problems(f *File, platform string) []string {
 			problems = append(problems, fmt.Sprintf(format, args...))
 		}
 	}
+	if f.MIMEType != "" && len(l.Types) > 0 {
+		add(!slices.Contains(l.Types, f.MIMEType), "is of type %s; %s accepts %s", f.MIMEType, platform, listed(l.Types))
+	}
 	if f.Duration > 0 {
 		add(f.Duration < l.MinDuration, "plays for %s; %s accepts at least %s", playing(f.Duration), platform, playing(l.MinDuration))
 		add(l.MaxDuration > 0 && f.Duration.Truncate(time.Second) > l.MaxDuration, "plays for %s; %s accepts at most %s", playing(f.Duration), platform, playing(l.MaxDuration))
@@ -54,6 +63,7 @@ func (l VideoLimits) Problems(f *File, platform string) []string {
 		short, long, aspect := min(f.Width, f.Height), max(f.Width, f.Height), float64(f.Width)/float64(f.Height)
 		add(short < l.MinSide, "%s; %s accepts at least %d on each side", size, platform, l.MinSide)
 		add(l.MaxSide > 0 && long > l.MaxSide, "%s; %s accepts at most %d on each side", size, platform, l.MaxSide)
+		add(l.MaxPixels > 0 && int64(f.Width)*int64(f.Height) > l.MaxPixels, "%s; %s accepts at most %d in all", size, platform, l.MaxPixels)
 		add(l.MaxWidth > 0 && f.Width > l.MaxWidth, "%s; %s accepts at most %d columns", size, platform, l.MaxWidth)
 		add(l.MinAspect > 0 && aspect < l.MinAspect, "%s; %s accepts a video that is at most %s times as high as wide", size, platform, number(1/l.MinAspect))
 		add(l.MaxAspect > 0 && aspect > l.MaxAspect, "%s; %s accepts a video that is at most %s times as wide as high", size, platform, number(l.MaxAspect))
@@ -71,6 +81,14 @@ func (l VideoLimits) Problems(f *File, platform string) []string {
 // beside reports whether a codec is known but not in the list.
 func beside(codecs []string, codec string) bool {
 	return codec != "" && len(codecs) > 0 && !slices.Contains(codecs, codec)
+}
+
+func listed(types []v1alpha1.MimeType) string {
+	names := make([]string, len(types))
+	for i, name := range types {
+		names[i] = string(name)
+	}
+	return strings.Join(names, ", ")
 }
 
 func playing(d time.Duration) string {

@@ -272,6 +272,32 @@ type MastodonServer struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxVideoBytes int64 `json:"maxVideoBytes,omitempty"`
+
+	// mediaTypes are the file types that the server accepts. Absent if it accepts all of Herald's.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=5
+	MediaTypes []MimeType `json:"mediaTypes,omitempty"`
+
+	// maxAltText is the maximum length of an alt text in characters. Absent if it is at least Herald's, 1,000.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxAltText int32 `json:"maxAltText,omitempty"`
+
+	// maxImagePixels is the maximum of an image's width times its height. Absent if it is at least Mastodon's default, as are the next two.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxImagePixels int64 `json:"maxImagePixels,omitempty"`
+
+	// maxVideoPixels is the maximum of a video's width times its height.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxVideoPixels int64 `json:"maxVideoPixels,omitempty"`
+
+	// maxVideoFrameRate is the maximum number of a video's frames per second.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxVideoFrameRate int32 `json:"maxVideoFrameRate,omitempty"`
 }
 
 // Connection is a social account that a team may publish to.

@@ -41,7 +41,7 @@ func (u *publishHooks) ContentHash(post *v1alpha1.Post, d *publish.Delivery) str
 }
 
 func (u *publishHooks) Ready(ctx context.Context, d *publish.Delivery, job *platforms.Job) *platforms.Error {
-	return u.preparer.Ready(ctx, d.Conn.Spec.Platform, job)
+	return u.preparer.Ready(ctx, d.Conn, job)
 }
 
 func (u *publishHooks) Claimed(batch []*publish.Delivery) {

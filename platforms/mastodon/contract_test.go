@@ -5,15 +5,21 @@ package mastodon_test
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/mastodon"
 	"github.com/herald-social/herald/platforms/platformtest"
+	"github.com/herald-social/herald/sandbox"
+	"github.com/herald-social/herald/test/must"
+	"github.com/herald-social/herald/test/sandboxtest"
 )
 
 func newAt(t *testing.T, address string) platforms.Platform {
@@ -45,6 +51,24 @@ func contract() *platformtest.Suite {
 }
 
 func TestContract(t *testing.T) { contract().Run(t) }
+
+// TestInspect reads the limits of the sandbox, which are Mastodon's defaults. Of those, only what Herald does not assume is
+// in the status.
+func TestInspect(t *testing.T) {
+	simulated, err := sandbox.New(sandbox.Options{})
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, simulated.Close()) })
+	site := httptest.NewServer(simulated)
+	t.Cleanup(site.Close)
+	made, err := sandboxtest.Client{URL: site.URL}.Account(t.Context(), "mastodon", "7", map[string]any{"username": "acme"})
+	must.Succeed(t, err)
+	p := mastodon.New(mastodon.Config{APIURL: site.URL + "/mastodon"}, transport.New(transport.Options{}))
+	found, err := p.Inspect(t.Context(), platforms.Account{ID: "7", Token: platforms.Token{Access: made.AccessToken}})
+	want := &v1alpha1.MastodonServer{MaxCharacters: 500, CharactersPerURL: 23, MaxMedia: 4, MaxImageBytes: 16 << 20, MaxVideoBytes: 99 << 20}
+	if diff := cmp.Diff(want, found.Mastodon); diff != "" || err != nil {
+		t.Errorf("%v, the sandbox's limits (-want +got):\n%s", err, diff)
+	}
+}
 
 // onServer returns the Connector of the sandbox, where Herald has registered an app.
 func onServer(t *testing.T, address string) platforms.Platform {

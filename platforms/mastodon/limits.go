@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -27,33 +28,56 @@ const (
 type limits struct {
 	characters, perURL, media int
 	imageBytes, videoBytes    int64
+	imagePixels, videoPixels  int64
+	frameRate                 int
+	// altText is zero if the server accepts all of Herald's alt texts, and types are empty if it accepts all of Herald's.
+	altText int
+	types   []v1alpha1.MimeType
 }
 
-// defaults are the limits of a server with default settings (entities/Instance; user/posting).
-var defaults = limits{characters: 500, perURL: 23, media: 4, imageBytes: 16 << 20, videoBytes: 99 << 20}
+// defaults are the limits of a server with default settings (entities/Instance; user/posting). Of alt texts, Mastodon
+// accepts 1,500 characters, more than Herald. Other servers with Mastodon's API have limits of their own.
+var defaults = limits{
+	characters: 500, perURL: 23, media: 4, imageBytes: 16 << 20, videoBytes: 99 << 20, imagePixels: 33_177_600, videoPixels: 8_294_400, frameRate: 120,
+}
 
-const (
-	// longSide and shortSide bound an image or video that has the pixels a server accepts, 33,177,600 and 8,294,400
-	// (entities/Instance, image_matrix_limit and video_matrix_limit).
-	longSide, shortSide = 7680, 4320
-	videoSide           = 3840
-	maxFrameRate        = 120
+var (
+	imageTypes = []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG, v1alpha1.MimeWebP}
+	videoTypes = []v1alpha1.MimeType{v1alpha1.MimeMP4, v1alpha1.MimeQuickTime}
 )
 
 // apply returns the rules with these limits.
-func (l limits) apply(rules platforms.Capabilities) platforms.Capabilities {
+func (l *limits) apply(rules platforms.Capabilities) platforms.Capabilities {
+	perURL := l.perURL
 	rules.MaxCaption = l.characters
-	rules.CaptionLength = func(text string) int { return length(text, l.perURL) }
-	rules.MaxImages, rules.MaxVideoBytes = l.media, l.videoBytes
+	rules.CaptionLength = func(text string) int { return length(text, perURL) }
+	rules.MaxImages, rules.MaxVideoBytes, rules.MaxAltText = l.media, l.videoBytes, l.altText
 	rules.Card = platforms.CardLimits{MaxItems: l.media, MaxVideos: 1, MaxImageBytes: l.imageBytes, MaxVideoBytes: l.videoBytes}
+	rules.Images = platforms.ImageLimits{Types: imageTypes, MaxBytes: l.imageBytes, MaxPixels: l.imagePixels}
+	rules.Videos = platforms.VideoLimits{MaxPixels: l.videoPixels, MaxFrameRate: float64(l.frameRate)}
+	if len(l.types) == 0 {
+		return rules
+	}
+	rules.Images.Types, rules.Videos.Types = among(imageTypes, l.types), among(videoTypes, l.types)
+	if len(rules.Videos.Types) == 0 {
+		rules.Card.MaxVideos = 0
+		rules.Categories = slices.DeleteFunc(slices.Clone(rules.Categories), func(c v1alpha1.Category) bool { return c == v1alpha1.CategoryVideo })
+	}
 	return rules
 }
 
+// among returns those of the types that are in the list.
+func among(types, list []v1alpha1.MimeType) []v1alpha1.MimeType {
+	return slices.DeleteFunc(slices.Clone(types), func(name v1alpha1.MimeType) bool { return !slices.Contains(list, name) })
+}
+
 // limitsOf returns the limits in a connection's status. A missing value is the default.
-func limitsOf(s *v1alpha1.MastodonServer) limits {
-	return limits{
+func limitsOf(s *v1alpha1.MastodonServer) *limits {
+	return &limits{
 		characters: cmp.Or(int(s.MaxCharacters), defaults.characters), perURL: cmp.Or(int(s.CharactersPerURL), defaults.perURL),
 		media: cmp.Or(int(s.MaxMedia), defaults.media), imageBytes: cmp.Or(s.MaxImageBytes, defaults.imageBytes), videoBytes: cmp.Or(s.MaxVideoBytes, defaults.videoBytes),
+		imagePixels: cmp.Or(s.MaxImagePixels, defaults.imagePixels), videoPixels: cmp.Or(s.MaxVideoPixels, defaults.videoPixels),
+		frameRate: cmp.Or(int(s.MaxVideoFrameRate), defaults.frameRate), altText: int(s.MaxAltText), types: s.MediaTypes,
 	}
 }
 
@@ -66,8 +90,13 @@ type document struct {
 			PerURL     jsondoc.Text `json:"characters_reserved_per_url"`
 		} `json:"statuses"`
 		Media struct {
-			ImageBytes jsondoc.Text `json:"image_size_limit"`
-			VideoBytes jsondoc.Text `json:"video_size_limit"`
+			ImageBytes  jsondoc.Text   `json:"image_size_limit"`
+			VideoBytes  jsondoc.Text   `json:"video_size_limit"`
+			ImagePixels jsondoc.Text   `json:"image_matrix_limit"`
+			VideoPixels jsondoc.Text   `json:"video_matrix_limit"`
+			FrameRate   jsondoc.Text   `json:"video_frame_rate_limit"`
+			AltText     jsondoc.Text   `json:"description_limit"`
+			Types       []jsondoc.Text `json:"supported_mime_types"`
 		} `json:"media_attachments"`
 	} `json:"configuration"`
 }
@@ -102,7 +131,34 @@ func parseLimits(body []byte) *v1alpha1.MastodonServer {
 		MaxCharacters: bounded(at.Statuses.Characters), CharactersPerURL: bounded(at.Statuses.PerURL),
 		MaxMedia:      min(bounded(at.Statuses.Media), mostFiles),
 		MaxImageBytes: int64(max(at.Media.ImageBytes.Int(), 0)), MaxVideoBytes: int64(max(at.Media.VideoBytes.Int(), 0)),
+		MaxImagePixels: stricter(at.Media.ImagePixels, defaults.imagePixels), MaxVideoPixels: stricter(at.Media.VideoPixels, defaults.videoPixels),
+		MaxVideoFrameRate: int32(stricter(at.Media.FrameRate, int64(defaults.frameRate))), //nolint:gosec // it is lower than the default
+		MaxAltText:        int32(stricter(at.Media.AltText, v1alpha1.MaxAltText)),         //nolint:gosec // it is lower than Herald's
+		MediaTypes:        accepted(at.Media.Types),
 	}
+}
+
+// stricter returns a positive number that is lower than what Herald allows, or zero. A higher one changes nothing.
+func stricter(number jsondoc.Text, allowed int64) int64 {
+	if n := int64(number.Int()); n > 0 && n < allowed {
+		return n
+	}
+	return 0
+}
+
+// accepted returns the types that a server accepts, or nil if it accepts all of Herald's. A list without JPEG, which every
+// server shows, is not one of what can be uploaded.
+func accepted(types []jsondoc.Text) []v1alpha1.MimeType {
+	var list []v1alpha1.MimeType
+	for _, name := range types {
+		list = append(list, v1alpha1.MimeType(name.String()))
+	}
+	known := slices.Concat(imageTypes, videoTypes)
+	found := among(known, list)
+	if len(found) == len(known) || !slices.Contains(found, v1alpha1.MimeJPEG) {
+		return nil
+	}
+	return found
 }
 
 // bounded returns a positive number, or zero.

@@ -62,14 +62,9 @@ func New(c Config, transport *transport.Client) *Platform {
 func (p *Platform) Capabilities() platforms.Capabilities {
 	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
 	rules := defaults.apply(platforms.Capabilities{
-		Categories: all,
-		Delivers:   all,
-		Images: platforms.ImageLimits{
-			Types:    []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG, v1alpha1.MimeWebP},
-			MaxBytes: defaults.imageBytes, MaxWidth: longSide, MaxHeight: shortSide, EitherWay: true,
-		},
+		Categories:           all,
+		Delivers:             all,
 		OptionsLength:        optionsLength,
-		Videos:               platforms.VideoLimits{MaxSide: videoSide, MaxFrameRate: maxFrameRate},
 		CaptionUnit:          "characters (an address counts as 23)",
 		Display:              platforms.Display{Links: shownLinks},
 		PreparedTTL:          uploadsLast,

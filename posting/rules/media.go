@@ -54,6 +54,7 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 		}
 		for _, t := range v.destinations {
 			errs = append(errs, v.convertible(media, t, name)...)
+			errs = append(errs, v.describes(ref, media, t, path.Index(i))...)
 		}
 	}
 	if len(v.destinations) == 0 {
@@ -87,6 +88,7 @@ func (v *validation) video(path *field.Path) field.ErrorList {
 			errs = append(errs, tooLarge(ref, name, size, t.name, t.limits.MaxVideoBytes))
 		}
 		errs = append(errs, v.fits(media, t, ref)...)
+		errs = append(errs, v.describes(v.post.Spec.Video.MediaRef, media, t, path.Child("mediaRef"))...)
 	}
 	if at, length := v.post.Spec.Video.ThumbnailOffsetMillis, media.Status.DurationMillis; at != nil && length > 0 && int64(*at) > length {
 		errs = append(errs, field.Invalid(path.Child("thumbnailOffsetMillis"), *at,

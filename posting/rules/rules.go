@@ -6,6 +6,7 @@
 package rules
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -111,11 +112,16 @@ func strictest(limits, other platforms.Capabilities) platforms.Capabilities {
 	if captionRoom(other) < captionRoom(limits) {
 		limits.MaxCaption, limits.CaptionLength, limits.CaptionUnit = other.MaxCaption, other.CaptionLength, other.CaptionUnit
 	}
+	limits.MaxAltText = least(limits.MaxAltText, other.MaxAltText)
 	limits.MaxImages = least(limits.MaxImages, other.MaxImages)
 	limits.MaxVideoBytes = least(limits.MaxVideoBytes, other.MaxVideoBytes)
 	card, beside := &limits.Card, other.Card
 	card.MaxItems, card.MaxVideos = least(card.MaxItems, beside.MaxItems), least(card.MaxVideos, beside.MaxVideos)
 	card.MaxImageBytes, card.MaxVideoBytes = least(card.MaxImageBytes, beside.MaxImageBytes), least(card.MaxVideoBytes, beside.MaxVideoBytes)
+	images, videos := &limits.Images, &limits.Videos
+	images.MaxBytes, images.MaxPixels = least(images.MaxBytes, other.Images.MaxBytes), least(images.MaxPixels, other.Images.MaxPixels)
+	videos.MaxPixels, videos.MaxFrameRate = least(videos.MaxPixels, other.Videos.MaxPixels), least(videos.MaxFrameRate, other.Videos.MaxFrameRate)
+	images.Types, videos.Types = common(images.Types, other.Images.Types), common(videos.Types, other.Videos.Types)
 	return limits
 }
 
@@ -129,11 +135,19 @@ func captionRoom(limits platforms.Capabilities) int {
 }
 
 // least returns the lower of two limits. Zero means no limit.
-func least[T int | int64 | time.Duration](a, b T) T {
+func least[T int | int64 | float64 | time.Duration](a, b T) T {
 	if a == 0 || b == 0 {
 		return max(a, b)
 	}
 	return min(a, b)
+}
+
+// common returns the types that two accounts accept. Empty means all.
+func common(types, other []v1alpha1.MimeType) []v1alpha1.MimeType {
+	if len(types) == 0 || len(other) == 0 {
+		return slices.Concat(types, other)
+	}
+	return slices.DeleteFunc(slices.Clone(types), func(name v1alpha1.MimeType) bool { return !slices.Contains(other, name) })
 }
 
 // ValidateTime checks that a scheduled time from the HTTP service is in the future. Posts that are applied through

@@ -73,6 +73,7 @@ func (v *validation) validateCardMedia(card *v1alpha1.TreeCard, media []*v1alpha
 			continue
 		}
 		limit, at := limits.MaxImageBytes, path.Index(i).Child("name")
+		errs = append(errs, v.describes(card.MediaRefs[i], m, t, path.Index(i))...)
 		if isVideo(m) {
 			videos++
 			limit = limits.MaxVideoBytes

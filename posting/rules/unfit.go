@@ -31,6 +31,7 @@ func UnfitFiles(post *v1alpha1.Post, env Env, connections []*v1alpha1.Connection
 	always := anywhere.content(spec)
 	for i, connection := range connections {
 		limits, ok := env.Capabilities(connection.Spec.Platform)
+		limits = limits.Of(&connection.Status)
 		if !ok || !limits.Allows(post.Spec.Category) {
 			continue
 		}

@@ -116,7 +116,10 @@ func sampleMastodon() *v1alpha1.Connection {
 	connection := sampleConnection()
 	connection.Spec.Platform, connection.Spec.Server, connection.Spec.AccountID = v1alpha1.PlatformMastodon, "https://mastodon.example", "1@mastodon.example"
 	connection.Status.TikTok = nil
-	connection.Status.Mastodon = &v1alpha1.MastodonServer{MaxCharacters: 500, CharactersPerURL: 23, MaxMedia: 4, MaxImageBytes: 16 << 20, MaxVideoBytes: 99 << 20}
+	connection.Status.Mastodon = &v1alpha1.MastodonServer{
+		MaxCharacters: 500, CharactersPerURL: 23, MaxMedia: 4, MaxImageBytes: 16 << 20, MaxVideoBytes: 99 << 20,
+		MediaTypes: []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimeMP4}, MaxAltText: 500, MaxImagePixels: 16 << 20, MaxVideoPixels: 2 << 20, MaxVideoFrameRate: 60,
+	}
 	return connection
 }
 

@@ -21,7 +21,7 @@ func (p *Preparer) Blank(ctx context.Context, t *Target) (names []string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, thumbnailLookupTimeout)
 	defer cancel()
-	images := to.Capabilities().Images
+	images := to.Capabilities().Of(&t.Conn.Status).Images
 	for _, name := range posting.Of(t.Post).MediaNames() {
 		m := t.Media[name]
 		if m == nil {

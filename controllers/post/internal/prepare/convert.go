@@ -29,7 +29,9 @@ type Renditions interface {
 // converter wraps a platform's preparation. Before it calls the platform's own preparation, it replaces images that the
 // platform does not accept with renditions, and extracts a video's thumbnail.
 type converter struct {
-	to         platforms.Publisher
+	to platforms.Publisher
+	// rules are those for the account.
+	rules      platforms.Capabilities
 	files      Files
 	renditions Renditions
 	thumbnails Thumbnails
@@ -48,7 +50,7 @@ const renditionTTL = 24 * time.Hour
 
 // ttl returns the lifetime of a preparation. Every platform has one, since any of them may need renditions.
 func (c converter) ttl() time.Duration {
-	if lasts := c.to.Capabilities().PreparedTTL; lasts > 0 {
+	if lasts := c.rules.PreparedTTL; lasts > 0 {
 		return lasts
 	}
 	return renditionTTL
@@ -56,12 +58,11 @@ func (c converter) ttl() time.Duration {
 
 // Prepares reports whether content needs preparation before its visible call.
 func (c converter) Prepares(content platforms.Content) bool {
-	capabilities := c.to.Capabilities()
-	if c.thumbnails != nil && usesThumbnail(capabilities, &content) {
+	if c.thumbnails != nil && usesThumbnail(c.rules, &content) {
 		return true
 	}
 	for i := range content.Media {
-		if !capabilities.Images.Accepts(&content.Media[i]) || c.converts && c.convertsVideo(&content.Media[i]) {
+		if !c.rules.Images.Accepts(&content.Media[i]) || c.converts && c.convertsVideo(&content.Media[i]) {
 			return true
 		}
 	}
@@ -70,7 +71,7 @@ func (c converter) Prepares(content platforms.Content) bool {
 }
 
 func (c converter) publishFetches(content *platforms.Content) bool {
-	return c.to.Capabilities().PublishFetches && content.Category == v1alpha1.CategoryImage
+	return c.rules.PublishFetches && content.Category == v1alpha1.CategoryImage
 }
 
 // Prepare runs the preparation of a job; see platforms.Preparer.
@@ -109,7 +110,7 @@ func (c converter) ready(ctx context.Context, job *platforms.Job) *platforms.Err
 }
 
 func (c converter) convert(ctx context.Context, content *platforms.Content, get func(context.Context, rendition.Source, rendition.Target) (rendition.Rendition, error)) *platforms.Error {
-	images := c.to.Capabilities().Images
+	images := c.rules.Images
 	for i := range content.Media {
 		file := &content.Media[i]
 		original, ok := file.Bytes.(stored)

@@ -97,20 +97,24 @@ type Target struct {
 	Wake func()
 }
 
-// converter returns the converter for a platform, or false if this process cannot publish there.
-func (p *Preparer) converter(name v1alpha1.Platform) (converter, bool) {
+// converter returns the converter for an account, or false if this process cannot publish to its platform. A nil status
+// is that of an account about which nothing is known.
+func (p *Preparer) converter(name v1alpha1.Platform, account *v1alpha1.ConnectionStatus) (converter, bool) {
 	to, ok := p.o.Platforms[name].(platforms.Publisher)
+	if !ok {
+		return converter{}, false
+	}
 	return converter{
-		to: to, files: p.o.Files, renditions: p.o.Renditions, thumbnails: p.o.Thumbnails,
+		to: to, rules: to.Capabilities().Of(account), files: p.o.Files, renditions: p.o.Renditions, thumbnails: p.o.Thumbnails,
 		conversions: p.o.Conversions, unconverted: p.o.Unconverted,
-	}, ok
+	}, true
 }
 
-// Ready adds the prepared files to the job of a call to a platform.
-func (p *Preparer) Ready(ctx context.Context, name v1alpha1.Platform, job *platforms.Job) *platforms.Error {
-	c, ok := p.converter(name)
+// Ready adds the prepared files to the job of a call for an account.
+func (p *Preparer) Ready(ctx context.Context, conn *v1alpha1.Connection, job *platforms.Job) *platforms.Error {
+	c, ok := p.converter(conn.Spec.Platform, &conn.Status)
 	if !ok {
-		return platforms.Errorf(platforms.ClassTransient, "this installation cannot publish to %s", name)
+		return platforms.Errorf(platforms.ClassTransient, "this installation cannot publish to %s", conn.Spec.Platform)
 	}
 	return c.ready(ctx, job)
 }
@@ -131,7 +135,7 @@ func (p *Preparer) Job(t *Target) platforms.Job {
 
 // converterFor returns the converter for a target, or false if the target does not need preparation.
 func (p *Preparer) converterFor(t *Target) (converter, bool) {
-	c, ok := p.converter(t.Conn.Spec.Platform)
+	c, ok := p.converter(t.Conn.Spec.Platform, &t.Conn.Status)
 	c.converts = t.Converts
 	return c, ok && c.Prepares(delivery.Content(t.Post, t.Index, t.Media))
 }

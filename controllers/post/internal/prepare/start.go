@@ -62,7 +62,7 @@ func (p *Preparer) start(ctx context.Context, m *Preparations, t Target, now tim
 	started.upload = uploadOf(&t, &job.Content, started)
 	owner := ownerOf(t.Post, t.Index, hash)
 	limit := timeoutFor(&job.Content)
-	if p.o.Thumbnails != nil && usesThumbnail(c.to.Capabilities(), &job.Content) {
+	if p.o.Thumbnails != nil && usesThumbnail(c.rules, &job.Content) {
 		limit += thumbnailTimeout
 	}
 	limit += c.conversionTime(&job.Content)
@@ -130,7 +130,7 @@ func (p *Preparer) runPreparation(ctx context.Context, c converter, job platform
 		}
 	}
 	part := started.progress()
-	if c.to.Capabilities().SecretUploads {
+	if c.rules.SecretUploads {
 		kept, err := p.sessions.load(ctx, owner)
 		if err != nil {
 			return Prepared{}, &platforms.Error{Class: platforms.ClassTransient, Problem: "the Secret of the post's uploads cannot be read", Err: err}

@@ -49,7 +49,7 @@ func moment(c *platforms.Content) (source rendition.Source, at time.Duration) {
 
 // ensureThumbnail creates the thumbnail if necessary. It only logs failures: a video can be published without one.
 func (c converter) ensureThumbnail(ctx context.Context, content *platforms.Content) {
-	if c.thumbnails == nil || !usesThumbnail(c.to.Capabilities(), content) {
+	if c.thumbnails == nil || !usesThumbnail(c.rules, content) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, thumbnailTimeout)
@@ -61,7 +61,7 @@ func (c converter) ensureThumbnail(ctx context.Context, content *platforms.Conte
 }
 
 func (c converter) addThumbnail(ctx context.Context, content *platforms.Content) {
-	if c.thumbnails == nil || !usesThumbnail(c.to.Capabilities(), content) {
+	if c.thumbnails == nil || !usesThumbnail(c.rules, content) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, thumbnailLookupTimeout)
@@ -79,7 +79,7 @@ func (c converter) addThumbnail(ctx context.Context, content *platforms.Content)
 
 // AddThumbnail adds the thumbnail to the content of a video that is already published.
 func (p *Preparer) AddThumbnail(ctx context.Context, to platforms.Publisher, content *platforms.Content) {
-	converter{to: to, files: p.o.Files, thumbnails: p.o.Thumbnails}.addThumbnail(ctx, content)
+	converter{to: to, rules: to.Capabilities(), files: p.o.Files, thumbnails: p.o.Thumbnails}.addThumbnail(ctx, content)
 }
 
 // Reasons for a published video without its thumbnail.

@@ -168,7 +168,7 @@ func (l *pending) addTarget(post *v1alpha1.Post, i int, platform v1alpha1.Platfo
 			media[ref.Name] = m
 		}
 	}
-	c, ok := l.p.converter(platform)
+	c, ok := l.p.converter(platform, nil)
 	if len(media) == 0 || !ok || delivery.FileProblem(post, i, media) != "" {
 		return
 	}

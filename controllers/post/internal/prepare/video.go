@@ -27,8 +27,7 @@ type Conversions interface {
 }
 
 func (c converter) convertsVideo(file *platforms.File) bool {
-	capabilities := c.to.Capabilities()
-	return capabilities.ForConversion().Converts(file)
+	return c.rules.ForConversion().Converts(file)
 }
 
 // convertVideo replaces a video with its conversion, and creates the conversion if necessary. done receives the
@@ -38,8 +37,7 @@ func (c converter) convertVideo(ctx context.Context, file *platforms.File, origi
 		return &platforms.Error{Class: platforms.ClassPermanent, Problem: fmt.Sprintf(
 			"the video %q has to be converted for the platform, and this installation converts no videos: %s", file.Name, c.unconverted)}
 	}
-	capabilities := c.to.Capabilities()
-	wanted := capabilities.ForConversion().Conversion(file)
+	wanted := c.rules.ForConversion().Conversion(file)
 	source := rendition.Source{Key: original.key, ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}
 	target := rendition.Profile{Width: wanted.Width, Height: wanted.Height, FrameRate: wanted.FrameRate, BitRate: wanted.BitRate}
 	r, err := c.conversions.Find(ctx, source, target)
