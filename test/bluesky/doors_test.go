@@ -187,7 +187,8 @@ func TestHerald(t *testing.T) {
 			t.Run(kind+" by "+door, func(t *testing.T) {
 				for _, posts := range reached[door] {
 					d, published := drafts[door][kind], byText(posts)
-					if d.check(t, published); t.Failed() {
+					d.check(t, published)
+					if t.Failed() {
 						t.Fatalf("%s; %s", through.reason, of.reason)
 					}
 					if got := published[d.parts[0].text][0].Facets; len(got) != 2 || got[0].Mention != zoe.DID || got[1].Tag != "launch" {

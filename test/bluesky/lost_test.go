@@ -85,7 +85,8 @@ func TestLostCalls(t *testing.T) {
 	for name, d := range drafts {
 		records += len(d.parts)
 		t.Run(name, func(t *testing.T) {
-			if d.check(t, byText(posts)); t.Failed() {
+			d.check(t, byText(posts))
+			if t.Failed() {
 				t.Error(lostCalls[name].reason)
 			}
 		})
