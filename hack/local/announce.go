@@ -6,6 +6,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 
@@ -54,6 +56,10 @@ The account %[1]s is on Bluesky's own server, which shows its posts as JSON:
   %[2]s/xrpc/com.atproto.repo.listRecords?repo=%[3]s&collection=app.bsky.feed.post
 `
 
+const noBlueskySummary = `
+The account %s is simulated, like the others. %s
+`
+
 // announce writes the file with the run's variables for programs, and prints the addresses for users. Call it once all
 // processes are ready.
 func (a *app) announce(setup *processes.Setup, token, signIn string, started time.Time) error {
@@ -74,6 +80,8 @@ func (a *app) announce(setup *processes.Setup, token, signIn string, started tim
 	}
 	fmt.Printf(summary, time.Since(started).Seconds(), signIn, baseURL, token, site, site, sandbox, a.linkCommand(setup), curlLine(baseURL, token), shellWord(kubeconfig))
 	if setup.Bluesky == "" {
+		has := func(program string) bool { _, err := exec.LookPath(program); return err == nil }
+		fmt.Printf(noBlueskySummary, cluster.ConnectionName(v1alpha1.PlatformBluesky), processes.NoBluesky(runtime.GOOS, has))
 		return nil
 	}
 	id, _, err := setup.BlueskyAccount()

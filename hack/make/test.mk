@@ -99,6 +99,28 @@ test-signatures: ## Verify the signatures of notifications with the JavaScript l
 	fi
 	go test ./test/signatures -count=1
 
+# Installs Bluesky's server, or sets why to what is missing.
+define install_bluesky
+why=
+if [ "$$(uname -s)" != Linux ] || ! command -v npm >/dev/null; then
+  why="it takes Linux, and npm in PATH"
+elif ! command -v g++ >/dev/null || ! command -v python3 >/dev/null; then
+  why="its database needs a compiler and Python: apt-get install --no-install-recommends g++ make python3"
+elif ! problem=$$($(MAKE) $(CURDIR)/test/bluesky/node_modules/.package-lock.json 2>&1); then
+  why="it cannot be fetched by npm, or built: $$(tail -n 1 <<<"$$problem")"
+fi
+endef
+
+.PHONY: bluesky
+bluesky: ## Install Bluesky's own server, which make run then starts (600 MB, some minutes)
+	@echo "installing Bluesky's own server into test/bluesky: some minutes the first time, on two cores"
+	$(install_bluesky)
+	if [ -n "$$why" ]; then
+	  echo "not installed: $$why"
+	  exit 1
+	fi
+	echo "installed; make run starts it"
+
 # Bluesky's server needs Node.js 22, which npm provides, with the headers for better-sqlite3. Of npm's scripts, only that one's compiler runs.
 $(CURDIR)/test/bluesky/node_modules/.package-lock.json: test/bluesky/package-lock.json
 	@npm --prefix $(CURDIR)/test/bluesky ci --ignore-scripts --no-audit --no-fund --loglevel=error
@@ -109,14 +131,7 @@ $(CURDIR)/test/bluesky/node_modules/.package-lock.json: test/bluesky/package-loc
 
 .PHONY: test-bluesky
 test-bluesky: controlplane $(BIN)/kubectl ## Publish to Bluesky's own server, and read everything back with its own client (FOCUS= for a test, LONG=1 for more kills)
-	@why=
-	if [ "$$(uname -s)" != Linux ] || ! command -v npm >/dev/null; then
-	  why="it takes Linux, and npm in PATH"
-	elif ! command -v g++ >/dev/null || ! command -v python3 >/dev/null; then
-	  why="its database needs a compiler and Python: apt-get install --no-install-recommends g++ make python3"
-	elif ! problem=$$($(MAKE) $(CURDIR)/test/bluesky/node_modules/.package-lock.json 2>&1); then
-	  why="it cannot be fetched by npm, or built: $$(tail -n 1 <<<"$$problem")"
-	fi
+	@$(install_bluesky)
 	if [ -n "$$why" ]; then
 	  $(call not_run,Bluesky on its own server; $$why)
 	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1

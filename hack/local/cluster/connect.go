@@ -94,12 +94,11 @@ const demoServer = "https://mastodon.example"
 func CreateConnection(ctx context.Context, c client.Client, connection *v1alpha1.Connection, platform v1alpha1.Platform, account Account) error {
 	connection.Spec = v1alpha1.ConnectionSpec{
 		Platform:             platform,
-		AccountID:            account.ID,
+		AccountID:            accountID(platform, account),
 		CredentialsSecretRef: v1alpha1.LocalReference{Name: connection.Name + "-credentials"},
 	}
 	if platform == v1alpha1.PlatformMastodon {
 		connection.Spec.Server = demoServer
-		connection.Spec.AccountID += "@" + strings.TrimPrefix(demoServer, "https://")
 	}
 	if err := createMissing(ctx, c, newCredentials(connection, account)); err != nil {
 		return err
@@ -107,11 +106,23 @@ func CreateConnection(ctx context.Context, c client.Client, connection *v1alpha1
 	return createMissing(ctx, c, connection)
 }
 
-// reconnect replaces tokens that the platform rejects.
+// accountID returns the id of a demo account in its connection.
+func accountID(platform v1alpha1.Platform, account Account) string {
+	if platform == v1alpha1.PlatformMastodon {
+		return account.ID + "@" + strings.TrimPrefix(demoServer, "https://")
+	}
+	return account.ID
+}
+
+// reconnect replaces tokens that the platform rejects. If the demo account is another one by now, it replaces the
+// connection as well: Bluesky's own server takes the sandbox's place once it is installed.
 func reconnect(ctx context.Context, c client.Client, connection *v1alpha1.Connection, platform v1alpha1.Platform, grant Grant) error {
 	account, err := grant(ctx, platform)
 	if err != nil {
 		return err
+	}
+	if accountID(platform, account) != connection.Spec.AccountID {
+		return replace(ctx, c, connection, platform, account)
 	}
 	fresh := newCredentials(connection, account)
 	err = c.Update(ctx, fresh, client.FieldOwner(fieldOwner))
@@ -119,6 +130,25 @@ func reconnect(ctx context.Context, c client.Client, connection *v1alpha1.Connec
 		return createMissing(ctx, c, fresh)
 	}
 	return err
+}
+
+// replace creates a connection with its name for another account.
+func replace(ctx context.Context, c client.Client, connection *v1alpha1.Connection, platform v1alpha1.Platform, account Account) error {
+	old := connection.DeepCopy()
+	for _, object := range []client.Object{old, newCredentials(old, account)} {
+		if err := client.IgnoreNotFound(c.Delete(ctx, object)); err != nil {
+			return err
+		}
+	}
+	err := Until(ctx, describe(connection)+" to be deleted", func() (bool, error) {
+		err := c.Get(ctx, client.ObjectKeyFromObject(connection), old)
+		return apierrors.IsNotFound(err), err
+	})
+	if err != nil {
+		return err
+	}
+	fresh := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: connection.Namespace, Name: connection.Name}}
+	return CreateConnection(ctx, c, fresh, platform, account)
 }
 
 func newCredentials(connection *v1alpha1.Connection, account Account) *corev1.Secret {

@@ -102,6 +102,12 @@ func readyBefore() *v1alpha1.Connection {
 	return c
 }
 
+func ofAccount(id string) *v1alpha1.Connection {
+	c := connection(false)
+	c.Spec.AccountID = id
+	return c
+}
+
 func credentials(name, token string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: DemoNamespace, Name: name},
@@ -144,6 +150,12 @@ func TestDemo(t *testing.T) {
 			there:   []client.Object{readyBefore(), credentials("own-secret", "dead")},
 			grants:  1, secret: "own-secret", token: "granted",
 		},
+		"another account": {
+			reason:  "Bluesky's own server was installed after the first run, and has an account of its own",
+			manager: manager{goodToken: "granted", refusal: v1alpha1.ReasonRevoked},
+			there:   []client.Object{ofAccount("0"), credentials("own-secret", "of the sandbox")},
+			grants:  1, secret: demoX + "-credentials", token: "granted",
+		},
 		"a user disabled it": {
 			reason:  "a user's change is permanent",
 			manager: manager{goodToken: "any"}, there: []client.Object{connection(true), credentials("own-secret", "old")},
@@ -164,6 +176,10 @@ func TestDemo(t *testing.T) {
 			}
 			if grants != tc.grants {
 				t.Errorf("requested tokens %d times, want %d: %s", grants, tc.grants, tc.reason)
+			}
+			var connection v1alpha1.Connection
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: DemoNamespace, Name: demoX}, &connection); err != nil || connection.Spec.AccountID != "1" {
+				t.Errorf("the connection is %+v, %v: %s", connection.Spec, err, tc.reason)
 			}
 			var secret corev1.Secret
 			if err := c.Get(t.Context(), client.ObjectKey{Namespace: DemoNamespace, Name: tc.secret}, &secret); err != nil {

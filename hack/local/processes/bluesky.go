@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/herald-social/herald/hack/local/supervisor"
 )
@@ -18,7 +19,7 @@ import (
 // blueskyHandle is the handle of the account on Bluesky's server, which reserves names such as demo.
 const blueskyHandle = "herald-demo.test"
 
-// FindBluesky returns the folder of Bluesky's server in a checkout, or "" if `make test-bluesky` has not installed it.
+// FindBluesky returns the folder of Bluesky's server in a checkout, or "" if `make bluesky` has not installed it.
 func FindBluesky(checkout string) string {
 	folder := filepath.Join(checkout, "test", "bluesky")
 	for _, needed := range []string{nodeIn(folder), filepath.Join(folder, "node_modules", "better-sqlite3", "build", "Release", "better_sqlite3.node")} {
@@ -27,6 +28,24 @@ func FindBluesky(checkout string) string {
 		}
 	}
 	return folder
+}
+
+// NoBluesky describes how to get Bluesky's server, which is not installed. A run does not install it: that takes minutes,
+// and may fail. have reports whether a program is in PATH.
+func NoBluesky(system string, have func(program string) bool) string {
+	if system != "linux" {
+		return "Bluesky's own server can be installed on Linux only."
+	}
+	var missing []string
+	for _, program := range []string{"npm", "g++", "python3"} {
+		if !have(program) {
+			missing = append(missing, program)
+		}
+	}
+	if len(missing) > 0 {
+		return "`make bluesky` installs Bluesky's own server for the next run; it also needs " + strings.Join(missing, ", ") + "."
+	}
+	return "`make bluesky` installs Bluesky's own server for the next run (some minutes)."
 }
 
 // nodeIn returns the path of the Node.js that is installed with the server.

@@ -6,6 +6,7 @@ package processes
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,24 @@ func TestBlueskyIsOptional(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNoBluesky checks what a user reads in a run without Bluesky's server.
+func TestNoBluesky(t *testing.T) {
+	const command = "`make bluesky` installs Bluesky's own server for the next run"
+	for name, tc := range map[string]struct {
+		reason, system, programs, want string
+	}{
+		"everything is there": {"only time is needed", "linux", "npm g++ python3", command + " (some minutes)."},
+		"no compiler":         {"its database is compiled", "linux", "npm python3", command + "; it also needs g++."},
+		"nothing":             {"all are named at once", "linux", "", command + "; it also needs npm, g++, python3."},
+		"another system":      {"npm has its Node.js for Linux only in the lock file", "darwin", "npm g++ python3", "Bluesky's own server can be installed on Linux only."},
+	} {
+		has := func(program string) bool { return slices.Contains(strings.Fields(tc.programs), program) }
+		if got := NoBluesky(tc.system, has); got != tc.want {
+			t.Errorf("%s: %s: got %q, want %q", name, tc.reason, got, tc.want)
+		}
 	}
 }
 
