@@ -21,7 +21,7 @@ import (
 const (
 	// revokeAfter is the pause between the deletion of a disconnected account's connection and the revocation of its token.
 	// Until then, users who have just come back from the server with the same token have their connection (connect's
-	// finishWithin is 50 s), it was examined, and posts that were being sent with the token are completed.
+	// finishTimeout is 50 s), it was examined, and posts that were being sent with the token are completed.
 	revokeAfter = 2 * time.Minute
 	revokeEvery = 15 * time.Second
 	// revokeTimeout bounds the request to the server.
