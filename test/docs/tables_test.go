@@ -9,6 +9,9 @@ import (
 	"testing"
 )
 
+// maxTerms limits the glossary to the terms that only Herald has.
+const maxTerms = 50
+
 var (
 	code = regexp.MustCompile("`[^`]*`")
 	// bar separates cells, unless it is escaped.
@@ -32,5 +35,18 @@ func TestTables(t *testing.T) {
 				t.Errorf("%s: a row has %d cells, and its table's header %d: %.80s", at, bars-1, header-1, line)
 			}
 		}
+	}
+}
+
+// TestGlossary limits the number of terms in the glossary.
+func TestGlossary(t *testing.T) {
+	text, terms := pages(t)["docs/glossary.md"], 0
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| term |") && !strings.HasPrefix(line, "| --- |") {
+			terms++
+		}
+	}
+	if terms == 0 || terms > maxTerms {
+		t.Errorf("docs/glossary.md has %d terms, want at most %d: use the field's own terms, which need no definition", terms, maxTerms)
 	}
 }
