@@ -22,6 +22,9 @@ const (
 	index = "docs/README.md"
 	// maxWords limits a page to what a reader can take in, not counting code blocks and generated parts.
 	maxWords = 3500
+	// maxDecisionWords limits a decision record to its decision and reasons, not counting tables either. The page about
+	// the subject has the details.
+	maxDecisionWords = 700
 )
 
 var (
@@ -29,6 +32,7 @@ var (
 	generatedPart = regexp.MustCompile(`(?s)<!-- ([a-z: ]+) -->\n.*?<!-- end of ([a-z: ]+) -->`)
 	generatedPage = regexp.MustCompile(`(?m)^/(docs/\S+\.md)\s+linguist-generated$`)
 	decisionPage  = regexp.MustCompile(`^docs/adr/\d{4}-`)
+	tableRow      = regexp.MustCompile(`(?m)^\|.*$`)
 )
 
 // TestIndex compares the pages of docs/ with the indexes: each page is listed exactly once.
@@ -127,8 +131,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestDecisions requires all decision records to begin in the same way: title, status, and the decision in one
-// paragraph.
+// TestDecisions requires all decision records to start in the same way, with title, status and the decision in one
+// paragraph, and limits their length.
 func TestDecisions(t *testing.T) {
 	found := 0
 	for page, text := range pages(t) {
@@ -138,7 +142,10 @@ func TestDecisions(t *testing.T) {
 		found++
 		blocks := strings.SplitN(strings.TrimSpace(text), "\n\n", 4)
 		if len(blocks) < 4 || !strings.HasPrefix(blocks[1], "Status: ") || !strings.HasPrefix(blocks[2], "**Decision:** ") {
-			t.Errorf("%s does not begin with its status and decision", page)
+			t.Errorf("%s does not start with its status and decision", page)
+		}
+		if n := words(tableRow.ReplaceAllString(text, "")); n > maxDecisionWords {
+			t.Errorf("%s has %d words, more than %d: move details to the page about the subject", page, n, maxDecisionWords)
 		}
 	}
 	if found < 20 {
