@@ -1,7 +1,7 @@
 # The images, built with Docker: `docker build --target herald .`, or herald-ffmpeg, herald-sandbox or herald-store. They contain the same
-# files as those of `make image`, which does not need Docker and is byte-for-byte reproducible.
+# files as `make image`'s, which does not need Docker and is byte-for-byte reproducible.
 #
-#   --build-arg VERSION=$(git describe --tags --match 'v*')   what `herald version` prints
+#   --build-arg VERSION=$(git describe --tags --match 'v*')   the output of `herald version`
 #   --build-arg REVISION=$(git rev-parse HEAD)
 #   --build-arg CREATED=$(git log -1 --format=%cI)
 
@@ -10,7 +10,7 @@ ARG REVISION=
 ARG CREATED=1970-01-01T00:00:00Z
 
 # Go cross-compiles, and no program in the image is run, so the build needs no emulator.
-# The digest is that of the tag's index of architectures. After changing the version, print the new one with
+# The digest identifies the tag's index of architectures. After changing the version, print the new one with
 # `docker buildx imagetools inspect golang:<version>-trixie`.
 FROM --platform=$BUILDPLATFORM golang:1.26.8-trixie@sha256:bdca99a00bc16590cb1a0bb4e698f5fc5d6a64e4d5eef13d9f18a0ee08e5fa65 AS build
 WORKDIR /src

@@ -77,13 +77,13 @@ manifests: ## Write CRDs and roles from the markers in the code, and the chart f
 	echo "manifests: charts/herald, from config/ and values.yaml"
 	$(chart) generate $(CURDIR)
 
-# Go and the linters cache the results for what has not changed.
+# Go and the linters cache the results for unchanged packages.
 .PHONY: check
-check: ## Run what a commit needs: generated files, linters, unit tests
+check: ## Run the checks for a commit: generated files, linters, unit tests
 	@$(MAKE) verify lint test-unit
 
 .PHONY: lint-fix
-lint-fix: $(BIN)/golangci-lint ## Let the linters fix what they can
+lint-fix: $(BIN)/golangci-lint ## Fix the linters' findings where possible
 	@for module in . $(code_modules); do
 	  (cd "$$module" && $(BIN)/golangci-lint run --fix --config $(CURDIR)/.golangci.yml ./...)
 	done

@@ -2,14 +2,14 @@
 # The recipe of `make test`. MAKE is the make that called it.
 set -euo pipefail
 
-# not_run reports what was left out and why, at once and in the summary, like the macro of the same name in hack/make/test.mk.
+# not_run reports an omitted check and the reason, at once and in the summary, like the macro of the same name in hack/make/test.mk.
 not_run() {
   printf 'not run: %s\n' "$1" | tee -a "$HERALD_TEST_NOTES"
 }
 
 export HERALD_TEST_NOTES=$(mktemp)
-beside=$(mktemp -d)
-trap 'rm -rf "$HERALD_TEST_NOTES" "$beside"' EXIT
+reports=$(mktemp -d)
+trap 'rm -rf "$HERALD_TEST_NOTES" "$reports"' EXIT
 # If the version changed, a lane would link the programs again while another one is running them.
 VERSION=$("$MAKE" -s image-tag)
 export VERSION
@@ -23,16 +23,16 @@ if ! command -v ffmpeg >/dev/null; then
 fi
 results=()
 failed=0
-# step runs a command and records its result. A command that was begun earlier writes how long it took to $beside/seconds.
+# step runs a command and records its result. A command that a lane has started writes its duration to $reports/seconds.
 step() {
   local name=$1 start=$SECONDS word=ok notes took
   notes=$(wc -l <"$HERALD_TEST_NOTES")
   shift
   printf '\n==> %s\n' "$name"
-  rm -f "$beside/seconds"
+  rm -f "$reports/seconds"
   "$@" || { word=FAILED; failed=1; }
   if [ $word = ok ] && [ "$(wc -l <"$HERALD_TEST_NOTES")" != "$notes" ]; then word='not run'; fi
-  took=$(cat "$beside/seconds" 2>/dev/null || echo $((SECONDS - start)))
+  took=$(cat "$reports/seconds" 2>/dev/null || echo $((SECONDS - start)))
   results+=("$(printf '%-7s %4ds  %s' "$word" "$took" "$name")")
 }
 
@@ -49,34 +49,34 @@ lane() {
 run_lane() {
   local target own start status
   for target in "$@"; do
-    own=$beside/$target start=$SECONDS status=0
+    own=$reports/$target start=$SECONDS status=0
     mkdir "$own"
     : >"$own/notes"
     HERALD_TEST_NOTES="$own/notes" "$MAKE" $target LONG= SHORT=1 >"$own/log" 2>&1 || status=$?
     echo $((SECONDS - start)) >"$own/seconds"
     echo $status >"$own/status.new"
-    mv "$own/status.new" "$own/status" # whole, since begun waits for it
+    mv "$own/status.new" "$own/status" # complete, since await reads it
   done
 }
-# begun waits for a target of a lane, prints its output and returns its exit code.
-begun() {
-  until [ -e "$beside/$1/status" ]; do
-    if [ -z "$(jobs -r)" ] && [ ! -e "$beside/$1/status" ]; then
+# await waits for a lane's target, prints its output and returns its exit code.
+await() {
+  until [ -e "$reports/$1/status" ]; do
+    if [ -z "$(jobs -r)" ] && [ ! -e "$reports/$1/status" ]; then
       echo "its lane was killed"
       return 1
     fi
     sleep 1
   done
-  cat "$beside/$1/log"
-  cat "$beside/$1/notes" >>"$HERALD_TEST_NOTES"
-  cp "$beside/$1/seconds" "$beside/seconds"
-  return "$(cat "$beside/$1/status")"
+  cat "$reports/$1/log"
+  cat "$reports/$1/notes" >>"$HERALD_TEST_NOTES"
+  cp "$reports/$1/seconds" "$reports/seconds"
+  return "$(cat "$reports/$1/status")"
 }
 
 step 'generated files (make verify)' "$MAKE" verify
-step 'modules are what go.sum says (make modules)' "$MAKE" modules
+step 'modules match go.sum (make modules)' "$MAKE" modules
 step 'programs that the tests start (make controlplane)' "$MAKE" controlplane
-# The crash matrix mostly waits, so it runs in one process beside all others; with more, the pages would be too slow for their time
+# The crash matrix mostly waits, so it runs in one process next to all others; with more, the pages would be too slow for their time
 # limits. Linters and unit tests need all processors and can wait, so they have a lower priority.
 lane 'test-crash PROCS=1' test-bluesky
 lane test-integration test-monitoring test-browser test-agents test-upgrade test-counting test-signatures test-mastodon test-oddfiles test-hostile
@@ -84,18 +84,18 @@ step 'known vulnerabilities (make vuln)' "$MAKE" vuln
 step 'formatting and linters (make lint)' nice "$MAKE" lint
 step "unit tests (make test-unit${race:+ RACE=1})" nice "$MAKE" test-unit RACE=$race
 step 'chart by Kubernetes and kube-score (make chart-conform)' "$MAKE" chart-conform
-step 'suites with an API server (make test-integration)' begun test-integration
-step 'alerts and dashboard in Prometheus (make test-monitoring)' begun test-monitoring
-step 'pages in a browser (make test-browser)' begun test-browser
-step 'agents and clients that others wrote (make test-agents)' begun test-agents
-step 'upgrade and rollback, short (make test-upgrade)' begun test-upgrade
-step 'counts of captions compared with others (make test-counting)' begun test-counting
-step 'signatures of notifications in JavaScript (make test-signatures)' begun test-signatures
-step 'Bluesky on its own server (make test-bluesky)' begun test-bluesky
-step 'clients of Mastodon (make test-mastodon)' begun test-mastodon
-step 'odd files to every platform, short (make test-oddfiles)' begun test-oddfiles
-step 'strangers at every door, short (make test-hostile)' begun test-hostile
-step 'crash matrix, short (make test-crash)' begun 'test-crash PROCS=1'
+step 'suites with an API server (make test-integration)' await test-integration
+step 'alerts and dashboard in Prometheus (make test-monitoring)' await test-monitoring
+step 'pages in a browser (make test-browser)' await test-browser
+step 'agents and clients that others wrote (make test-agents)' await test-agents
+step 'upgrade and rollback, short (make test-upgrade)' await test-upgrade
+step 'counts of captions compared with others (make test-counting)' await test-counting
+step 'signatures of notifications in JavaScript (make test-signatures)' await test-signatures
+step 'Bluesky on its own server (make test-bluesky)' await test-bluesky
+step 'clients of Mastodon (make test-mastodon)' await test-mastodon
+step 'odd files to every platform, short (make test-oddfiles)' await test-oddfiles
+step 'strangers at every door, short (make test-hostile)' await test-hostile
+step 'crash matrix, short (make test-crash)' await 'test-crash PROCS=1'
 printf '\n==> summary\n'
 printf '%s\n' "${results[@]}"
 cat "$HERALD_TEST_NOTES"

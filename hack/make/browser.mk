@@ -36,7 +36,7 @@ browser: controlplane $(BIN)/axe.min.js
 
 browser_test = KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/browser -count=1 -timeout 30m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
 
-# Without a browser, `make test` carries on and says so at the end.
+# Without a browser, `make test` continues and reports that at the end.
 .PHONY: test-browser
 test-browser: ## Use the pages in headless Chromium, against the whole stack, with axe on each (FOCUS=, ATTACH=.local/env; docs/testing.md)
 	@why=
@@ -52,7 +52,7 @@ test-browser: ## Use the pages in headless Chromium, against the whole stack, wi
 	$(MAKE) browser
 	$(browser_test) -ginkgo.label-filter='!lighthouse && !times' $(if $(ATTACH),-args -attach=$(abspath $(ATTACH)))
 
-# --ignore-scripts: nothing from npm runs except what the test starts.
+# --ignore-scripts: only the programs that the test starts run code from npm.
 $(CURDIR)/test/agents/foreign/node_modules/.package-lock.json: test/agents/foreign/package-lock.json
 	@npm --prefix $(CURDIR)/test/agents/foreign ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@

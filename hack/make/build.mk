@@ -4,7 +4,7 @@
 build: ## Build bin/herald and bin/herald-sandbox
 	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
 
-# What a local run needs. One build links the programs side by side; local has no version to set.
+# The programs of a local run. One build links the programs side by side; local has no version to set.
 .PHONY: programs
 programs:
 	@[ -e $(BIN)/local ] || echo "building herald, herald-sandbox and local into bin: up to 1 min the first time, on two cores"

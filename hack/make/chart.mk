@@ -13,7 +13,7 @@ chart-lint: $(BIN)/helm ## Lint the chart with each file in charts/herald/ci, ru
 
 # The names of the releases to render, which hack/conform/explained.yaml refers to.
 .PHONY: chart-conform
-chart-conform: ## Check what the chart and config/ render, for the oldest and newest Kubernetes (kubeconform) and with kube-score
+chart-conform: ## Check the rendered chart and config/, for the oldest and newest Kubernetes (kubeconform) and with kube-score
 	@folder=$$(mktemp -d)
 	trap 'rm -rf "$$folder"' EXIT
 	for values in $(chart_values); do

@@ -50,7 +50,7 @@ VULNDB ?= https://vuln.go.dev
 
 # govulncheck exits with 3 if the code calls something with a known vulnerability.
 .PHONY: vuln
-vuln: $(BIN)/govulncheck ## Check what is shipped for known vulnerabilities with govulncheck (VULNDB=file:///... for a copy of the database)
+vuln: $(BIN)/govulncheck ## Check shipped code for known vulnerabilities with govulncheck (VULNDB=file:///... for a copy of the database)
 	@log=$$(mktemp)
 	trap 'rm -f "$$log"' EXIT
 	failed=0

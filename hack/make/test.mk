@@ -19,7 +19,7 @@ divided_suites := controllers/post
 divided := '^(TestPostController|TestCrash)$$'
 ginkgo = $(if $(RACE),CGO_ENABLED=1 GORACE=halt_on_error=1) go tool ginkgo -procs=$(PROCS) --no-color $(if $(RACE),-race)
 
-# Reports what was left out and why, at once and again at the end of `make test`.
+# Reports omitted checks and the reasons, at once and again at the end of `make test`.
 not_run = printf 'not run: %s\n' "$(1)" | tee -a "$${HERALD_TEST_NOTES:-/dev/null}"
 
 .PHONY: test-integration
@@ -162,7 +162,7 @@ test-oddfiles: controlplane ## Send 240 odd files through the whole stack to eve
 	@if ! command -v ffmpeg >/dev/null; then
 	  $(call not_run,odd files that ffmpeg makes; there is no ffmpeg in PATH: apt-get install --no-install-recommends ffmpeg)
 	fi
-	# Omit what passes, but not what was skipped.
+	# Omit passed specs, but not skipped ones.
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/oddfiles -count=1 -v -timeout 30m -parallel 8 -run 'TestOddFiles$(if $(FOCUS),/$(FOCUS))' $(if $(SHORT),-short) \
 	  | sed -E '/^ *(=== |--- PASS)/d'
 
@@ -172,7 +172,7 @@ test-flux: controlplane $(BIN)/kustomize-controller ## Let Flux's kustomize-cont
 
 # The team takes ten minutes, or the share of them set by BENCH_SCALE.
 .PHONY: test-hostile
-test-hostile: controlplane ## Attack every endpoint as strangers, then as a hostile team beside others (SHORT=1 for fewer strangers; docs/security.md)
+test-hostile: controlplane ## Attack every endpoint without a key, then as a hostile team among others (SHORT=1 for fewer clients; docs/security.md)
 	@KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/hostile -count=1 -v -timeout 20m $(if $(SHORT),-short) $(if $(FOCUS),-run 'TestHostile/$(FOCUS)') \
 	  | sed -E '/^ *(=== |--- PASS)/d'
 	$(if $(SHORT),,BENCH=B-HOSTILE $(MAKE) bench)
@@ -196,7 +196,7 @@ record-monitoring: controlplane ## Record a new run of the real processes for th
 	KUBEBUILDER_ASSETS=$(ASSETS) go run ./test/monitoring/record . test/monitoring/testdata/recorded.txt
 
 .PHONY: test-crash
-test-crash: ## Kill the manager at the worst moments and count what was published (LONG=1 for the full matrix, FOCUS= for a part, LIES= for the share of false refusals)
+test-crash: ## Kill the manager at critical points and count the publications (LONG=1 for the full matrix, FOCUS= for a part, LIES= for the share of false refusals)
 	@if [ ! -d test/crash ]; then
 	  $(call not_run,crash matrix; there is no test/crash)
 	  exit 0
@@ -220,7 +220,7 @@ test-explore: ## Explore every schedule of the delivery protocol within bounds (
 # The version to upgrade from and roll back to: a tag or a commit.
 PREVIOUS ?= v0.1.0
 
-# A shallow clone has no earlier version. `make test` then carries on and says so at the end.
+# A shallow clone has no earlier version. `make test` then continues and reports that at the end.
 .PHONY: test-upgrade
 test-upgrade: ## Alternate between the managers of PREVIOUS (v0.1.0) and this checkout while killing both, then roll back (LONG=1 for ten minutes)
 	@if ! commit=$$(git rev-parse --quiet --verify '$(PREVIOUS)^{commit}' 2>/dev/null); then

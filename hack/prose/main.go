@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command prose counts phrases that give a translation away, per 1,000 words, in the comments of Go files and in
-// Markdown pages. It prints the result for each top folder and the files with the most phrases, and fails if a folder
-// exceeds its limit. It also fails if a function is named by an everyday verb for which the field has a term, such as
+// Command prose counts phrases that give a translation away, per 1,000 words, in Markdown pages and in the comments of
+// Go files, JavaScript, shell scripts, Makefiles and Dockerfiles. It prints the result for each top folder and the files
+// with the most phrases, and fails if a folder exceeds its limit. It also fails if a function is named by an everyday verb for which the field has a term, such as
 // take or tell, and is not listed in exceptions.txt. CONTRIBUTING.md contains the style rules; the phrases only measure
 // how well they are followed.
 package main
@@ -82,7 +82,8 @@ func run(out io.Writer, worst int, examples string) (ok bool, err error) {
 
 // tracked lists the files of the checkout that are in Git or that Git would add.
 func tracked() ([]string, error) {
-	list, err := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "*.go", "*.md").Output()
+	patterns := append([]string{"ls-files", "--cached", "--others", "--exclude-standard", "--", "*.go", "*.md"}, scriptPatterns...)
+	list, err := exec.Command("git", patterns...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("git ls-files: %w", err)
 	}
@@ -96,10 +97,13 @@ func tracked() ([]string, error) {
 	return paths, nil
 }
 
-// folderOf returns the top folder of a file, or "pages" for Markdown anywhere.
+// folderOf returns the top folder of a Go file, or a common name for all Markdown, scripts and JavaScript.
 func folderOf(path string) string {
 	if filepath.Ext(path) == ".md" {
 		return pages
+	}
+	if kind := scriptKind(path); kind != "" {
+		return kind
 	}
 	folder, _, _ := strings.Cut(path, "/")
 	return folder

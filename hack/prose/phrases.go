@@ -28,8 +28,8 @@ type passage struct {
 	text string
 }
 
-// proseOf returns the comments of a Go file or the paragraphs of a Markdown page. relevant is false for generated files
-// and test data.
+// proseOf returns the comments of a Go file or a script, or the paragraphs of a Markdown page. relevant is false for
+// generated and minified files and test data.
 func proseOf(path string, text []byte) (found []passage, relevant bool) {
 	if strings.Contains(path, "/testdata/") {
 		return nil, false
@@ -37,13 +37,16 @@ func proseOf(path string, text []byte) (found []passage, relevant bool) {
 	if filepath.Ext(path) == ".md" {
 		return paragraphs(text), !bytes.Contains(firstLines(text), []byte("Generated"))
 	}
-	if generated.Match(firstLines(text)) {
+	if generated.Match(firstLines(text)) || strings.HasSuffix(path, ".min.js") {
 		return nil, false
+	}
+	if scriptKind(path) != "" {
+		return scriptComments(path, text), true
 	}
 	return comments(path, text), true
 }
 
-var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+var generated = regexp.MustCompile(`(?m)^(//|#) Code generated .* DO NOT EDIT\.$`)
 
 // firstLines returns enough of a file to see whether it is generated.
 func firstLines(text []byte) []byte { return text[:min(len(text), 1<<10)] }

@@ -22,6 +22,11 @@ func TestCount(t *testing.T) {
 		"test data":               {"test data is input", "a/testdata/a.go", "package a\n\n// It tells.\n", 0, 0},
 		"a page":                  {"code blocks and spans are excluded", "a.md", "What is new\n\n```sh\nit tells\n```\n\nSee `what is told`.\n", 5, 1},
 		"a word inside a word":    {"only whole words count", "a.go", "package a\n\n// The outstanding bystander.\nvar x int\n", 3, 0},
+		"a shell script":          {"a comment may follow code", "a.sh", "#!/bin/sh\nrun # it tells\necho $# \"a#b\"\n", 2, 1},
+		"a target's help":         {"make help prints it", "hack/make/a.mk", "run: tools ## Run what is built\n\t@echo tells\n", 4, 1},
+		"a Dockerfile":            {"it has no extension", "Dockerfile", "# syntax=docker/dockerfile:1\n# Nobody reads.\nFROM scratch\n", 2, 1},
+		"JavaScript":              {"addresses are not comments", "a.js", "// It tells.\nopen('https://a.example/told'); // once\n/* A block\n * that says */\n", 7, 2},
+		"minified JavaScript":     {"its source is elsewhere", "a.min.js", "// It tells.\n", 0, 0},
 		"the start of a phrase":   {"case does not matter", "a.go", "package a\n\n// Nobody reads.\nvar x int\n", 2, 1},
 	} {
 		passages, _ := proseOf(tc.path, []byte(tc.text))

@@ -6,8 +6,8 @@
 
 const on = (type, act, options) => document.addEventListener(type, act, options);
 
-// say announces a message, also to screen readers.
-function say(text) {
+// announce shows a message, also to screen readers.
+function announce(text) {
   const region = document.getElementById("status");
   if (region) region.textContent = text;
 }
@@ -65,11 +65,11 @@ on("click", async ({ target }) => {
   const source = document.querySelector(button.dataset.copy);
   try {
     await navigator.clipboard.writeText(source.value ?? source.textContent);
-    say("Copied");
+    announce("Copied");
   } catch {
     // Browsers reject this over plain http, except on this machine.
     getSelection().selectAllChildren(source);
-    say("Selected: copy it with your keyboard");
+    announce("Selected: copy it with your keyboard");
   }
 });
 

@@ -1,10 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A new post is sent once: Back, a second tab or a second click do not send it again. README.md describes what is stored where. If a
+// A new post is sent once: Back, a second tab or a second click do not send it again. README.md lists the stores. If a
 // user enters the same text again, the server asks for confirmation.
 
-// --- drafts.js is loaded once there is something to keep: text that is entered, or what the browser has kept before.
+// --- drafts.js is loaded once the user has entered text, or if the browser has stored some before.
 
 const source = document.querySelector("script[data-drafts]")?.dataset.drafts, writing = document.querySelector("form[data-keep]");
 let loading;
@@ -33,8 +33,8 @@ if (source) {
   if (names.some((name) => /^herald-(writing:|slot:|leaving$)/.test(name)) || writing?.matches("[data-again]")) load();
 }
 
-// say announces a message, also to screen readers.
-const say = (text) => (document.getElementById("status").textContent = text);
+// announce shows a message, also to screen readers.
+const announce = (text) => (document.getElementById("status").textContent = text);
 
 // The page after a form identifies the form's effect by its word.
 const stored = ["created", "scheduled", "saved", "soon"], word = new URLSearchParams(location.search).get("said");
@@ -89,7 +89,7 @@ addEventListener("submit", (event) => {
   if (!isSend(event) || (!sending && !sentElsewhere(false))) return;
   event.preventDefault();
   event.stopImmediatePropagation();
-  say(sending ? "It is being sent" : "Another tab is sending this. Wait a moment");
+  announce(sending ? "It is being sent" : "Another tab is sending this. Wait a moment");
 }, true);
 
 // It runs after them: forms that they stop are not sent.

@@ -10,10 +10,10 @@ const context = canvas.getContext("2d");
 // tiny is less than what makes a difference in pixels.
 const tiny = 1e-6;
 
-// item is the picture's list item, picture its image, and scale the canvas's pixels for each of its own.
+// item is the picture's list item, picture its image, and scale the number of canvas pixels per image pixel.
 let item, picture, scale;
 
-// frame returns what is left of the picture, in its own pixels.
+// frame returns the rectangle that remains after cropping, in image pixels.
 function frame() {
   const { naturalWidth: wide, naturalHeight: high } = picture, { min, max } = canvas.dataset;
   const chosen = Number(dialog.querySelector("[name=shape]:checked").value);

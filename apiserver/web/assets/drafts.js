@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Work in progress is not lost: form[data-keep], see README.md. The browser keeps what is written until the server has stored it, and
-// the server saves it as a draft while a person writes. compose.js imports this module.
+// Work in progress is not lost: form[data-keep], see README.md. The browser stores the text until the server has it, and
+// the server saves it as a draft while the user writes. compose.js imports this module.
 
 const prefix = "herald-writing:", here = `herald-slot:${location.pathname}${location.search}`, leaving = "herald-leaving";
 const second = 1000, day = 24 * 60 * 60 * second;
@@ -12,7 +12,7 @@ const read = (storage, name) => JSON.parse(storage.getItem(name) ?? "null");
 const write = (storage, name, value) => storage.setItem(name, JSON.stringify(value));
 const forget = (slot) => localStorage.removeItem(prefix + slot);
 
-// The page after a form or a decision tells what came of it by its word.
+// The page after a form or a decision reports the result in the parameter said.
 const left = read(sessionStorage, leaving);
 if (left?.words.includes(new URLSearchParams(location.search).get("said"))) {
   forget(left.slot);
@@ -24,7 +24,7 @@ for (const name of Object.keys(localStorage).filter((one) => one.startsWith(pref
   if (Date.now() - at > (dirty ? 7 : 1) * day) localStorage.removeItem(name);
 }
 
-const say = (text) => (document.getElementById("status").textContent = text);
+const announce = (text) => (document.getElementById("status").textContent = text);
 const field = (name) => form.elements.namedItem(name);
 const value = (name) => new FormData(form).get(name) ?? "";
 
@@ -34,7 +34,7 @@ function setHidden(name, to) {
   if (!input.isConnected) form.append(input);
 }
 
-// --- The parts of a thread are added and removed without loading the page anew.
+// --- The parts of a thread are added and removed without reloading the page.
 
 const parts = form?.querySelector(".parts ol");
 
@@ -59,7 +59,7 @@ function changeParts({ value }) {
   form.dispatchEvent(new Event("change", { bubbles: true }));
 }
 
-// --- What the form contains.
+// --- The form's content.
 
 const aside = new Set(["key", "version", "zone", "cards"]);
 const contentOf = (fields) => new URLSearchParams(fields.filter(([name]) => !aside.has(name))).toString();
@@ -129,7 +129,7 @@ function restore(slot, kept) {
   for (const area of form.querySelectorAll("[data-upload]")) listFiles(area, kept.areas.find(([name]) => name === area.dataset.name)?.[1] ?? []);
   draft = kept.draft;
   field("at").dispatchEvent(new Event("input", { bubbles: true }));
-  say("What you wrote before is here again");
+  announce("What you wrote before is here again");
 }
 
 // resume continues with what this tab has kept of the form. A copy that the server has newer is of no use.
@@ -183,7 +183,7 @@ function show(...what) {
   const before = document.getElementById("saved").textContent;
   document.getElementById("saved").replaceChildren(...what);
   const now = document.getElementById("saved").textContent;
-  if (before !== now && !now.startsWith("Saved") && now !== "Saving…") say(now);
+  if (before !== now && !now.startsWith("Saved") && now !== "Saving…") announce(now);
 }
 
 // later waits for a pause, but not forever.
@@ -299,7 +299,7 @@ function start() {
   saved = contentOf(form.opened);
   if (form.dataset.draft) draft = { id: form.dataset.draft };
   resume();
-  // What was sent and refused, or had a part added, differs from what is stored.
+  // A rejected form, or one with an added part, differs from the stored text.
   if ("again" in form.dataset) saved = undefined;
   let pause;
   const changed = () => {

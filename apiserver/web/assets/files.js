@@ -61,7 +61,7 @@ on("drop", (event) => {
 
 on("dragleave", ({ relatedTarget }) => relatedTarget || mark());
 
-// mark sets the attribute data-over on the place that takes what is dragged, for styles.
+// mark sets the attribute data-over on the drop target, for styles.
 function mark(place) {
   for (const old of document.querySelectorAll("[data-upload][data-over], form[data-over]")) if (old !== place) delete old.dataset.over;
   if (place) place.dataset.over = "";

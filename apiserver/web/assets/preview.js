@@ -39,7 +39,7 @@ on("click", ({ target }) => {
   row.scrollBy({ left: step, behavior: gentle.matches ? "smooth" : "instant" });
 });
 
-// --- The preview is replaced whenever writing pauses. What was unfolded or scrolled to stays so.
+// --- The preview is replaced whenever the user pauses. Unfolded parts and scroll positions are restored.
 
 const seen = new Map();
 const parts = (check) => [...check.querySelectorAll(".mock")].map((mock) => [mock.id, mock.querySelectorAll("details"), mock.querySelectorAll(".media ul")]);

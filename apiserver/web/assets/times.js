@@ -28,7 +28,7 @@
   const place = (zone) => zone.split("/").pop().replaceAll("_", " ");
   const format = (at, zone, style) => at.toLocaleString(locale, { ...styles[style], timeZone: zone });
 
-  // forViewer is what the viewer's own clock shows, with the day if it is another one.
+  // forViewer is the time on the viewer's clock, with the day if it differs.
   function forViewer(at, zone) {
     if (format(at, own, "both") === format(at, zone, "both")) return "";
     const day = format(at, own, "date") === format(at, zone, "date") ? "" : `${format(at, own, "near")}, `;
@@ -49,7 +49,7 @@
 
   // --- Times that are entered.
 
-  // wall is what a clock in the page's zone shows, as if it were UTC.
+  // wall is the wall-clock time in the page's zone, as if it were UTC.
   function wall(at) {
     const clock = Intl.DateTimeFormat("en", {
       timeZone: shown(), hourCycle: "h23", year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", second: "numeric",
@@ -97,7 +97,7 @@
   }
   on("submit", ({ target }) => target.querySelectorAll("input[data-utc]").forEach(toUTC));
 
-  // What is dragged to another day keeps its time of the day to the millisecond.
+  // A post that is dragged to another day keeps its time of day, to the millisecond.
   on("onday", ({ detail }) => {
     const before = Date.parse(detail.dateTime);
     detail.local = detail.day + new Date(wall(before)).toISOString().slice(10, 16);
@@ -106,7 +106,7 @@
     detail.at = at === undefined ? "" : new Date(at + (before % minute)).toISOString();
   });
 
-  // The page is loaded once more, now with the cookies.
+  // The page is reloaded, now with the cookies.
   function drawnElsewhere({ dataset: { inZone, week } }) {
     const drawn = `${own} ${firstDay}`;
     if (inZone === shown() && (week ?? firstDay) === firstDay || sessionStorage.getItem("drawn") === drawn) return;

@@ -8,7 +8,7 @@ document.addEventListener("transfer", ({ detail }) => (detail.result = transfer(
 
 const refusal = (text) => Object.assign(new Error(text), { final: true });
 
-// suits reports whether a field takes pictures or videos, as the file is. Of which format is for the server to say.
+// suits reports whether a field accepts the file's type, picture or video. The server checks the format.
 const suits = (accept, type) => !accept || accept.includes(/^video/.test(type) ? "video" : "image");
 
 async function transfer(job) {
@@ -22,20 +22,20 @@ async function transfer(job) {
   return { id: made.id, remark: await remark(job) };
 }
 
-// --- A large file is uploaded in parts. After a cut only the missing ones are sent again, also if the page was left and the same file is
-// chosen once more. To cancel an upload removes its parts.
+// --- A large file is uploaded in parts. After an interruption only the missing ones are sent, even if the user has left the page and
+// selects the same file again. Cancelling an upload removes its parts.
 
-const begun = "herald-uploads";
-const uploads = () => JSON.parse(localStorage.getItem(begun) ?? "{}");
+const stored = "herald-uploads";
+const uploads = () => JSON.parse(localStorage.getItem(stored) ?? "{}");
 const nameOf = ({ to, file }) => [to, file.name, file.size, file.lastModified].join(" ");
 
-// remember stores an upload that was begun, or removes it.
+// remember stores an unfinished upload, or removes it.
 function remember(job, made) {
   const all = Object.entries(uploads()).filter(([name]) => name !== nameOf(job)).slice(-9);
-  localStorage.setItem(begun, JSON.stringify(Object.fromEntries(made ? [...all, [nameOf(job), { id: made.id, upload: made.upload }]] : all)));
+  localStorage.setItem(stored, JSON.stringify(Object.fromEntries(made ? [...all, [nameOf(job), { id: made.id, upload: made.upload }]] : all)));
 }
 
-// resumed returns an upload of the file that was begun before, with the addresses of its missing parts.
+// resumed returns the file's unfinished upload, with the URLs of its missing parts.
 async function resumed(job) {
   const known = uploads()[nameOf(job)];
   if (!known) return undefined;
@@ -43,7 +43,7 @@ async function resumed(job) {
     return await post(job, `/${known.id}/parts`, { upload: known.upload });
   } catch (problem) {
     if (problem.status !== 404) throw problem;
-    remember(job); // the upload is over: it begins anew
+    remember(job); // the upload no longer exists: restart it
     return undefined;
   }
 }
@@ -148,7 +148,7 @@ async function post({ to, signal, keepalive }, path, body) {
 // stalled is how long a connection may transfer nothing, in milliseconds.
 const stalled = 60_000;
 
-// put sends a file, or the part that begins at an offset. It uses XMLHttpRequest, because fetch does not report progress.
+// put sends a file, or the part that starts at an offset. It uses XMLHttpRequest, because fetch does not report progress.
 function put(address, body, { file, type, signal, report }, offset) {
   return new Promise((done, failed) => {
     const request = new XMLHttpRequest();

@@ -11,8 +11,8 @@ const uploads = new Map();
 const areaOf = (element) => element.closest("[data-upload]");
 const chooser = (area) => area.querySelector("input[type=file]");
 
-// say announces a message about an area, also to screen readers.
-function say(area, text) {
+// announce shows a message about an area, also to screen readers.
+function announce(area, text) {
   area.querySelector("[role=status]").textContent = text;
 }
 
@@ -29,7 +29,7 @@ function name(button, text, file) {
 
 const altOf = (item) => item.querySelector("textarea");
 
-// fieldsOf returns an item's fields for its file, such as its alt text. data-of begins the name of each.
+// fieldsOf returns an item's fields for its file, such as its alt text. data-of is the prefix of their names.
 const fieldsOf = (item) => [...item.querySelectorAll("[data-of]")];
 
 // itemFor lists a file by its name. The only item of an area for one file makes room for it.
@@ -65,7 +65,7 @@ function preview(item, file) {
   if (!kind) return;
   const picture = document.createElement(kind === "image" ? "img" : kind);
   if (kind === "image") picture.alt = "";
-  picture.onerror = () => picture.remove(); // the note says what is wrong with it
+  picture.onerror = () => picture.remove(); // the note describes the problem
   picture.src = URL.createObjectURL(file);
   item.querySelector("[data-preview]").append(picture);
 }
@@ -85,7 +85,7 @@ async function send(item) {
   upload.cancel = new AbortController();
   show({ busy: true });
   note(item, "Waiting");
-  say(area, `Uploading ${file.name}`);
+  announce(area, `Uploading ${file.name}`);
   const job = { file, to: area.dataset.upload, accept: chooser(area).accept, signal: upload.cancel.signal, report: reporter(item, file.size) };
   try {
     await load(area); // transfer.js
@@ -96,13 +96,13 @@ async function send(item) {
     uploads.delete(item);
     show({});
     note(item, remark);
-    say(area, `${file.name} is uploaded${remark && ". "}${remark}`);
+    announce(area, `${file.name} is uploaded${remark && ". "}${remark}`);
     changed(area);
   } catch (problem) {
     if (!uploads.has(item)) return;
     show({ failed: true, final: problem.final });
     note(item, problem.message);
-    say(area, `${file.name} was not uploaded: ${problem.message}`);
+    announce(area, `${file.name} was not uploaded: ${problem.message}`);
   }
 
   function show({ busy = false, failed = false, final = false }) {
@@ -159,7 +159,7 @@ function move(item, other, way, button) {
   other[way](item);
   button.focus();
   const items = [...item.parentElement.children];
-  say(areaOf(item), `Now number ${items.indexOf(item) + 1} of ${items.length}`);
+  announce(areaOf(item), `Now number ${items.indexOf(item) + 1} of ${items.length}`);
   changed(areaOf(item));
 }
 
@@ -192,7 +192,7 @@ on("click", ({ target }) => {
   const busy = uploads.get(item)?.busy;
   remove(item);
   chooser(area).focus();
-  say(area, busy ? "Cancelled" : "Removed");
+  announce(area, busy ? "Cancelled" : "Removed");
 });
 
 on("click", async ({ target }) => {
@@ -220,7 +220,7 @@ on("stored", ({ target, detail }) => {
     altOf(item).placeholder = detail.alt;
     altOf(item).previousElementSibling.remove(); // the reminder
   }
-  say(target, `${detail.name} is added`);
+  announce(target, `${detail.name} is added`);
   changed(target);
 });
 
@@ -231,8 +231,8 @@ on("submit", (event) => {
     if (!event.target.contains(item)) continue;
     event.preventDefault();
     event.stopImmediatePropagation();
-    say(areaOf(item), busy ? `${file.name} is still being uploaded` : `${file.name} is not uploaded: ${final ? "remove it" : "try again, or remove it"}`);
-    return item.querySelector("[data-remove]").focus(); // its note is beside it
+    announce(areaOf(item), busy ? `${file.name} is still being uploaded` : `${file.name} is not uploaded: ${final ? "remove it" : "try again, or remove it"}`);
+    return item.querySelector("[data-remove]").focus(); // its note is next to it
   }
 }, true);
 
