@@ -45,8 +45,8 @@ type TargetCheck struct {
 
 // CardCheck is the check of one card of a tree.
 type CardCheck struct {
-	// Captions are the lengths of the card's text on each of the post's platforms, in the order of the targets. Where
-	// accounts have their own limits, they are those of each account.
+	// Captions are the lengths of the card's text, in the order of the targets: one for each platform, or for each account
+	// on platforms whose accounts have their own limits.
 	Captions []PlatformLength
 }
 

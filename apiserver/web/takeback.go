@@ -17,7 +17,8 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// undoTime is how long the team can take back a post after Publish now; 0 publishes at once.
+// undoTime is the time between Publish now and the publication, in which users can take the post back; 0 publishes at
+// once.
 func (v *visit) undoTime() time.Duration {
 	return time.Duration(v.team.Spec.Publishing.UndoSeconds) * time.Second
 }
@@ -26,7 +27,7 @@ func (v *visit) undoFact() g.Node {
 	if v.undoTime() == 0 {
 		return fact("Publish now", g.Text("publishes at once"))
 	}
-	return fact("Publish now", g.Text("waits "+seconds(v.undoTime())+", in which the post can be taken back"))
+	return fact("Publish now", g.Text("waits "+seconds(v.undoTime())+", during which the post can be taken back"))
 }
 
 func seconds(d time.Duration) string { return plural(int(math.Ceil(d.Seconds())), "second") }

@@ -12,14 +12,14 @@ import (
 	"github.com/herald-social/herald/posting/retention"
 )
 
-// TestAgenda finishes posts continuously for days, and checks how late they leave and how often they are read. Reading
-// a day returns the posts that the API server has at that moment.
+// TestAgenda finishes posts continuously for days, and checks how late they are archived and how often they are read.
+// Reading a day returns the posts that the API server has at that moment.
 func TestAgenda(t *testing.T) {
-	begin := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
 		reason    string
 		inCluster time.Duration
-		// stored is how long after it finishes a post is stored as finished.
+		// stored is the delay between the end of a post and the write of its status.
 		stored time.Duration
 		reads  int
 	}{
@@ -43,7 +43,7 @@ func TestAgenda(t *testing.T) {
 			reads, left, created := 0, 0, 0
 			// A post cannot leave before it is stored, and the next sweep sees it.
 			most := max(tc.stored-tc.inCluster, 0) + 2*sweepEvery
-			for now := begin; now.Before(begin.Add(tc.inCluster + 72*time.Hour)); now = now.Add(sweepEvery) {
+			for now := start; now.Before(start.Add(tc.inCluster + 72*time.Hour)); now = now.Add(sweepEvery) {
 				if created%10 == 0 {
 					// Between two sweeps, so that each day ends with a sweep.
 					post, finished := fmt.Sprintf("p%d", created), now.Add(-time.Second)
@@ -69,7 +69,7 @@ func TestAgenda(t *testing.T) {
 				}
 			}
 			for _, p := range there {
-				if last := begin.Add(tc.inCluster + 72*time.Hour); last.Sub(p.at) > most {
+				if last := start.Add(tc.inCluster + 72*time.Hour); last.Sub(p.at) > most {
 					t.Fatalf("%s is still there, %v after its time", p.name, last.Sub(p.at))
 				}
 			}

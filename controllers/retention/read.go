@@ -36,7 +36,7 @@ func (s *Sweeper) day(ctx context.Context, a *agenda, namespace, day string) (fo
 		fields.OneTermEqualSelector(fieldFinished, "true"), fields.OneTermEqualSelector(fieldFinishedOn, day)))
 }
 
-// review reads a team's posts that were finished on an unknown day, or on one whose posts should all have left.
+// review reads a team's finished posts without a day, and those of days whose posts should all have been archived.
 func (s *Sweeper) review(ctx context.Context, a *agenda, namespace string, now time.Time) (found, error) {
 	terms := []fields.Selector{fields.OneTermEqualSelector(fieldFinished, "true")}
 	first := dayOf(now.Add(-a.times.InCluster))

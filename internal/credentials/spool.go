@@ -171,7 +171,7 @@ func (f *Spool) readEntry(name string, logged bool) (UnsavedToken, bool) {
 	case err != nil:
 		f.unread[name] = true
 		if !logged {
-			f.log.Error(err, "a sealed token cannot be read now; it is tried again, and its account is not renewed before", "file", filepath.Join(f.path, name))
+			f.log.Error(err, "cannot read a sealed token: its account is not renewed until a retry succeeds", "file", filepath.Join(f.path, name))
 		}
 		return UnsavedToken{}, false
 	}

@@ -186,8 +186,8 @@ func TestUnreadableSpoolFiles(t *testing.T) {
 		othersToo  bool
 		says, file string
 	}{
-		"not opened": {"a disk error is temporary, or an administrator corrects it", ailing{open: name}, 1, true, false, "cannot be read now", name},
-		"broken off": {"an error during reading is temporary", ailing{read: name}, 1, true, false, "cannot be read now", name},
+		"not opened": {"a disk error is temporary, or an administrator corrects it", ailing{open: name}, 1, true, false, "cannot read a sealed token", name},
+		"broken off": {"an error during reading is temporary", ailing{read: name}, 1, true, false, "cannot read a sealed token", name},
 		"no names":   {"unreadable names may belong to any account", ailing{open: "."}, 0, true, true, "cannot look for renewed tokens", ""},
 		"deleted":    {"another process has stored it in the meantime", ailing{gone: name}, 1, false, false, "", ""},
 	} {

@@ -75,8 +75,7 @@ func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
 	}
 }
 
-// images creates the container of an image, or one for each of several images and another around them, and waits for
-// it.
+// images creates the container of an image, or a carousel container for several images, and waits until it is ready.
 func (t *task) images(ctx context.Context) (id string, bad *meta.Failure) {
 	media, about := t.Job.Content.Media, meta.ThePost
 	var form url.Values

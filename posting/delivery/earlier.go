@@ -24,13 +24,13 @@ import (
 // EarlierState shows whether an earlier post with the same name has been looked up.
 type EarlierState int
 
-// The states of that lookup.
+// The states of the lookup.
 const (
-	// EarlierNotFetched: the archive has not been asked.
+	// EarlierNotFetched: the archive has not been read yet.
 	EarlierNotFetched EarlierState = iota
 	// EarlierFetched: the archive returned the record, or there is none.
 	EarlierFetched
-	// EarlierUnavailable: the archive does not answer.
+	// EarlierUnavailable: the archive does not respond.
 	EarlierUnavailable
 	// EarlierDisabled: this installation does not keep records.
 	EarlierDisabled
@@ -45,8 +45,8 @@ type Earlier struct {
 	Problem string
 }
 
-// resolveEarlier finds out and records, before the first call, the outcome of an earlier post with the same name. It
-// returns no actions if the post may proceed.
+// resolveEarlier returns the actions that look up and record the outcome of an earlier post with the same name before
+// the first call. It returns none if the post may proceed.
 func (f *Facts) resolveEarlier() []Action {
 	if !f.earlierDue() {
 		return f.earlierOnceMore()

@@ -40,7 +40,7 @@ type retryMatch struct {
 	target int32
 	// reserved is true if the failed target names this post.
 	reserved bool
-	// refused is why the target is never sent, and waits why it cannot be sent yet; both are empty otherwise.
+	// refused is the reason why the target is never sent; waits is the reason why it cannot be sent yet.
 	refused, waits string
 }
 

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// MaxAge is how long a notification is tried.
+	// MaxAge is the time after which an undelivered notification has failed.
 	MaxAge = 24 * time.Hour
-	// settlingTime is how long after its time an event may become visible: a result is recorded for up to a minute, and
-	// the clocks of two managers may differ. Events of this time are derived again after a restart.
+	// settlingTime is the longest delay between an event and its appearance in a status: recording a result may take a
+	// minute, and the clocks of two managers may differ. A restarted manager derives the events of this period again.
 	settlingTime = 5 * time.Minute
 	// maxQueued limits the notifications in memory, about 1 MiB. Later events are derived again when there is space.
 	maxQueued = 4096
-	// resumeFor is how long a notification is tried at least after a restart or a request to resend it.
+	// resumeFor is the minimum time for attempts after a restart or a request to resend a notification.
 	resumeFor = time.Hour
 )
 
-// pauses are the pauses after successive failed attempts; the last one repeats. They add up to about 40 attempts a day.
+// pauses are the delays after successive failed attempts; the last one repeats.
 var pauses = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute}
 
 // maxRetryAfter limits the pause that a receiver requests.
@@ -34,7 +34,7 @@ const maxRetryAfter = time.Hour
 
 func pauseAfter(failures int) time.Duration { return pauses[min(max(failures, 1), len(pauses))-1] }
 
-// Notification is a notification that waits for delivery.
+// Notification is a pending notification.
 type Notification struct {
 	Event
 
@@ -66,16 +66,16 @@ type Queue struct {
 	// settled contains the ids of finished notifications later than through, with their times, because they may be
 	// derived again.
 	settled map[string]time.Time
-	// through is the time up to which events were processed when the status was last taken. overflow is the earliest event
-	// that did not fit, or zero.
+	// through is the time up to which all events were processed at the last Save. overflow is the time of the earliest
+	// event that did not fit, or zero.
 	through, overflow time.Time
 	// failures counts failed attempts since the last success, and notBefore is the end of the pause after the last one.
 	failures  int
 	notBefore time.Time
 }
 
-// NewQueue returns the queue of a Notifier that continues from its status, or else begins with its creation. That time
-// and those of conditions are whole seconds, so it begins with everything of that second.
+// NewQueue returns a queue that continues from the Notifier's status. Without one, it starts at the Notifier's creation.
+// Kubernetes truncates this time and the times of conditions to seconds, so it includes the whole second.
 func NewQueue(n *v1alpha1.Notifier, now time.Time) *Queue {
 	q := &Queue{notifier: n.UID, through: n.CreationTimestamp.Add(-time.Millisecond), settled: map[string]time.Time{}}
 	if t := n.Status.ProcessedThrough; t != nil && t.After(q.through) {
@@ -100,10 +100,10 @@ func NewQueue(n *v1alpha1.Notifier, now time.Time) *Queue {
 	return q
 }
 
-// Through returns the time after which events have to be offered.
+// Through returns the time up to which all events were processed. The caller offers later ones.
 func (q *Queue) Through() time.Time { return q.through }
 
-// Pending returns the number of notifications that wait, and the time of the oldest.
+// Pending returns the number of pending notifications, and the time of the oldest.
 func (q *Queue) Pending() (n int, oldest time.Time) {
 	if len(q.pending) == 0 {
 		return 0, time.Time{}

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// The beginnings of the ids (CIDs) of a record and of a file: the version, the encoding of what is hashed, and SHA-256
-// with its length (AT Protocol, "Data Model"). In base 32, ids of records begin with bafyrei, and those of files with
+// The prefixes of the ids (CIDs) of a record and of a file: the version, the encoding of what is hashed, and SHA-256
+// with its length (AT Protocol, "Data Model"). In base 32, ids of records start with bafyrei, and those of files with
 // bafkrei.
 var (
 	cidOfRecord = []byte{1, 0x71, 0x12, sha256.Size}
@@ -23,8 +23,8 @@ var (
 
 var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-func cid(begin, hash []byte) string {
-	return "b" + base32Lower.EncodeToString(slices.Concat(begin, hash))
+func cid(prefix, hash []byte) string {
+	return "b" + base32Lower.EncodeToString(slices.Concat(prefix, hash))
 }
 
 // recordCID returns the id of a record.

@@ -140,7 +140,7 @@ func (p *Platform) embedExternal(account state.Account, content json.RawMessage)
 	return []state.Container{file}, nil
 }
 
-// referred returns the file that a record refers to. kind is the beginning of its type, and most its largest size.
+// referred returns the file that a record refers to. kind is the prefix of its media type, and most its largest size in bytes.
 func (p *Platform) referred(account state.Account, to *blob, kind string, most int64) (state.Container, *problem) {
 	switch {
 	case to == nil || to.Type != "blob" || to.Ref.Link == "":

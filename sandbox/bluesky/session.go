@@ -53,7 +53,7 @@ func (p *Platform) createSession(w http.ResponseWriter, r *faults.Request) {
 		p.fail(w, unauthorized("AuthenticationRequired", "Invalid identifier or password"))
 		return
 	}
-	p.begin(w, account, password)
+	p.respondWithSession(w, account, password)
 }
 
 // opens reports whether a handle and an app password are valid for an account.
@@ -70,8 +70,8 @@ func (p *Platform) account(identifier string) (state.Account, bool) {
 	return p.Store.AccountNamed(Name, strings.ToLower(strings.TrimPrefix(identifier, "@")))
 }
 
-// begin begins a session, and responds with it.
-func (p *Platform) begin(w http.ResponseWriter, account state.Account, password string) {
+// respondWithSession creates a session, and responds with its tokens.
+func (p *Platform) respondWithSession(w http.ResponseWriter, account state.Account, password string) {
 	now := p.Clock.Now()
 	made := &session{
 		account: account.Key, password: password, access: "session-" + rand.Text(), refresh: "renewal-" + rand.Text(),
@@ -117,7 +117,7 @@ func (p *Platform) refreshSession(w http.ResponseWriter, r *faults.Request) {
 		return
 	}
 	p.end(held)
-	p.begin(w, account, held.password)
+	p.respondWithSession(w, account, held.password)
 }
 
 // renewable returns the session of a request's refresh token, and its account.
@@ -173,7 +173,7 @@ func (p *Platform) authorized(w http.ResponseWriter, r *faults.Request) (state.A
 	return state.Account{}, false
 }
 
-// accountOf returns the account of a request: that of its session, or the one that begins a session.
+// accountOf returns the account of a request's session, or the account that requests a session.
 func (p *Platform) accountOf(r *faults.Request) string {
 	if held, found := p.find(simulator.BearerToken(r.Request)); found {
 		return held.account.ID

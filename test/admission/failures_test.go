@@ -47,7 +47,7 @@ func startWebhook(ctx context.Context, change ...func(*configv1alpha1.ManagerCon
 	return w
 }
 
-// start starts the manager behind the door.
+// start starts the manager. Its webhook listens at the address to which the door forwards.
 func (w *webhook) start(change ...func(*configv1alpha1.ManagerConfiguration)) {
 	GinkgoHelper()
 	w.manager = startManager(append(change, func(c *configv1alpha1.ManagerConfiguration) { c.Webhook.BindAddress = w.door.target })...)

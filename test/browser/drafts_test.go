@@ -301,7 +301,7 @@ var _ = Describe("Publish now", Ordered, func() {
 				return "", err
 			}
 			return readable(page)()
-		}).Should(ContainSubstring("waits 20 seconds, in which the post can be taken back"))
+		}).Should(ContainSubstring("waits 20 seconds, during which the post can be taken back"))
 	})
 
 	text := func(caption string) web.Draft {

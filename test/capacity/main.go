@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command capacity simulates installations of Herald: the posts of a thousand teams for a year, with the code that
-// decides in production, with simulated time. Writes, calls and uploads take what docs/performance.md has measured.
-// The same load always has the same result. `make capacity` prints the tables of docs/capacity.md.
+// Command capacity simulates a year of a thousand teams' posts. It runs the production code for decisions in simulated
+// time. Writes, calls and uploads take as long as measured in docs/performance.md. The same load always has the same
+// result. `make capacity` prints the tables of docs/capacity.md.
 package main
 
 import (

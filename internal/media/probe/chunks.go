@@ -16,11 +16,11 @@ import (
 type Chunks struct {
 	From io.Reader
 
-	// ready is returned next, followed by left bytes of the current chunk.
+	// ready contains the bytes to return next. The left bytes of the current chunk follow.
 	ready []byte
 	left  int64
-	// begun is true once the signature has been copied, and pixels once some pixels have.
-	begun, pixels bool
+	// signed is true once the signature has been copied, and pixels once some pixels have.
+	signed, pixels bool
 	// color is the colour type from the header; known is true if a palette or transparency has been copied.
 	color byte
 	known struct{ palette, transparency bool }
@@ -71,8 +71,8 @@ func (c *Chunks) next() {
 		c.finish(err)
 		return
 	}
-	if !c.begun {
-		c.begun, c.ready = true, head
+	if !c.signed {
+		c.signed, c.ready = true, head
 		return
 	}
 	length := int64(binary.BigEndian.Uint32(head))
