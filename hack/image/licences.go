@@ -65,15 +65,15 @@ func writeLicences(o options, stdout io.Writer) error {
 	return nil
 }
 
-// licencesHead is the beginning of docs/licences.md.
+// licencesHead is the first part of docs/licences.md.
 const licencesHead = `# Licences
 
 <!-- Written by make generate (hack/image/licences.go). Do not edit. -->
 
-Herald is under the Apache License 2.0. Its programs are made of Go's standard library (BSD-3-Clause) and of the modules below, under the
-licences that were found in them. Each image holds the texts of its own program as ` + "`" + licencesPath + "`" + `. The image with ffmpeg holds packages of
-Debian besides, with their licences in ` + "`/usr/share/doc`" + `. A module with no licence, or with one that asks for more than Herald's own licence can
-give, fails the build; the list of those allowed is in ` + "`hack/image/licences`" + `.
+Herald is under the Apache License 2.0. Its programs contain Go's standard library (BSD-3-Clause) and the modules below, under the listed licences.
+Each image contains the licence texts of its program in ` + "`" + licencesPath + "`" + `. The image with ffmpeg also contains Debian
+packages, with their licences in ` + "`/usr/share/doc`" + `. The build fails if a module has no licence, or one that ` + "`hack/image/licences`" + ` does not
+allow.
 
 | module | version | licences | part of |
 | --- | --- | --- | --- |
