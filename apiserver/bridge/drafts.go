@@ -87,7 +87,7 @@ func (s *Service) ComposedPost(ctx context.Context, caller Caller, key string) (
 // before, has scheduled it already.
 func (s *Service) GoesOut(ctx context.Context, caller Caller, id string, spec *v1alpha1.PostSpec, at time.Time) bool {
 	post, err := s.read(ctx, caller, id)
-	if err != nil || post.Spec.Draft || posting.Of(post).Cancelled() || post.Spec.ScheduledAt == nil || post.Spec.ScheduledAt.After(at) {
+	if err != nil || posting.Of(post).Cancelled() || post.Spec.ScheduledAt == nil || post.Spec.ScheduledAt.After(at) {
 		return false
 	}
 	wanted := *spec

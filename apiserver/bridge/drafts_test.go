@@ -207,7 +207,8 @@ func TestPublicationTime(t *testing.T) {
 		"Same":      {"the form was sent twice", func(*v1alpha1.Post) {}, true},
 		"Content":   {"another user scheduled other content", func(p *v1alpha1.Post) { p.Spec.Targets[0].Caption = "Other" }, false},
 		"Later":     {"the post is scheduled for another time", func(p *v1alpha1.Post) { p.Spec.ScheduledAt = v1alpha1.NewTimePtr(soon.Add(time.Minute)) }, false},
-		"Draft":     {"a draft is not published", func(p *v1alpha1.Post) { p.Spec.Draft, p.Spec.ScheduledAt = true, nil }, false},
+		"Draft":     {"a draft is not published", func(p *v1alpha1.Post) { p.Spec.Draft = true }, false},
+		"Unknown":   {"the form does not have this setting of a manifest", func(p *v1alpha1.Post) { p.Spec.OnUnknownOutcome = v1alpha1.OnUnknownRetry }, true},
 		"Cancelled": {"the post was cancelled", func(p *v1alpha1.Post) { p.Spec.Cancelled = true }, false},
 		"AtOnce":    {"the post was not delayed", func(p *v1alpha1.Post) { p.Spec.ScheduledAt = nil }, false},
 	} {
@@ -218,6 +219,9 @@ func TestPublicationTime(t *testing.T) {
 		wanted := hello("a-x").Spec
 		if got := s.GoesOut(t.Context(), person, "p1", &wanted, soon); got != tc.want {
 			t.Errorf("%s: got %v: %s", name, got, tc.reason)
+		}
+		if s.GoesOut(t.Context(), person, "p2", &wanted, soon) {
+			t.Errorf("%s: a deleted post is scheduled", name)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 )
 
 // TestEditPost verifies who may make which change, and that every change names its author.
@@ -56,6 +57,34 @@ func TestEditPost(t *testing.T) {
 				t.Errorf("%s: %+v", tc.reason, got.Content)
 			}
 		})
+	}
+}
+
+// TestEditPostWithProblems verifies that a request with any part that cannot be read or used changes nothing, and that the number of
+// its targets counts towards the cost of the request.
+func TestEditPostWithProblems(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason           string
+		unread, problems []string
+		code             string
+	}{
+		"neither":  {"the request is complete", nil, nil, ""},
+		"problems": {"the platform does not have this option", nil, []string{"targets[0].tiktok_draft: no"}, "VALIDATION_ERROR"},
+		"unread":   {"its value is not known", []string{"targets[0].caption"}, nil, "VALIDATION_ERROR"},
+	} {
+		s := staged(olderDraft())
+		in := bridge.EditPost{Version: bridge.Version(s.post()), Spec: *s.post().Spec.DeepCopy(), Problems: tc.problems, Unread: tc.unread}
+		in.Spec.Targets[0].Caption = "Better"
+		ctx, meter := limits.WithMeter(t.Context())
+		meter.Parts(9) // ten cost a request
+		_, err := s.EditPost(ctx, caller, s.post().DeepCopy(), &in)
+		if changed := s.post().Spec.Targets[0].Caption == "Better"; code(err) != tc.code || changed != (tc.code == "") {
+			t.Errorf("%s: %v, changed %t: %s", name, err, changed, tc.reason)
+		}
+		if tc.code == "" && meter.Requests() != 1 {
+			t.Errorf("%s: the request costs %d more", name, meter.Requests())
+		}
 	}
 }
 

@@ -123,10 +123,16 @@ func TestWhoWritesNotifiers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n, service := newNotifiers()
+			trail := &events{}
+			service.Events = trail
 			ctx := t.Context()
 			_, err := service.CreateNotifier(ctx, tc.caller, "n", hooks())
 			if (err == nil) != tc.may || len(n.stored) > 0 != tc.may {
 				t.Fatalf("%s: %v, %d stored", tc.reason, err, len(n.stored))
+			}
+			if recorded := tc.may && (tc.caller.Author != "" || tc.caller.Agent != ""); len(trail.written) > 0 != recorded ||
+				recorded && !strings.Contains(trail.written[0], " Notifier/n: ") {
+				t.Errorf("%s: recorded as %q", tc.reason, trail.written)
 			}
 			n.stored["n"] = &v1alpha1.Notifier{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", Generation: 1}, Spec: v1alpha1.NotifierSpec{Format: v1alpha1.FormatStandardWebhooks}}
 			changed := hooks()

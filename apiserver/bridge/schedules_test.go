@@ -466,7 +466,10 @@ func TestSuspendSchedule(t *testing.T) {
 		}
 		_, err := s.SuspendSchedule(ctx, person, "monday", tc.suspend)
 		leave()
-		act, _, _ := strings.Cut(strings.Join(written.written, "; "), " ")
+		act, about, _ := strings.Cut(strings.Join(written.written, "; "), " ")
+		if act != "" && !strings.HasPrefix(about, "PostSchedule/monday: ") {
+			t.Errorf("%s: the event is about %s", name, about)
+		}
 		if code(err) != tc.want || stored.writes != tc.writes || act != tc.act || len(written.written) > 1 {
 			t.Errorf("%s: %v after %d writes, %q; want %q, %d, %q (%s)", name, err, stored.writes, written.written, tc.want, tc.writes, tc.act, tc.reason)
 		}
