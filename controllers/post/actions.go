@@ -46,13 +46,9 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 		case delivery.ReserveRetry:
 			again, err = true, r.retries.reserve(ctx, p, f, a.Targets)
 		case delivery.Claim:
-			if again = r.readTokens(ctx, p, a.Targets); !again {
-				err = r.claim(ctx, p, a.Targets)
-			}
+			again, err = r.withTokens(ctx, p, a.Targets, r.claim)
 		case delivery.Arm:
-			if again = r.readTokens(ctx, p, a.Targets); !again {
-				err = r.armer.arm(ctx, p, a.Targets)
-			}
+			again, err = r.withTokens(ctx, p, a.Targets, r.armer.arm)
 		case delivery.TakeBack:
 			again, err = true, r.armer.closeGroups(ctx, a.Groups)
 		case delivery.Write:
@@ -225,6 +221,14 @@ func (r *Reconciler) readTokens(ctx context.Context, p *reconciliation, targets 
 		p.tokens[conn.Name] = token
 	}
 	return unusable
+}
+
+// withTokens reads the tokens of targets, and then claims the targets. It claims none if it reports unusable credentials.
+func (r *Reconciler) withTokens(ctx context.Context, p *reconciliation, targets []int, claim func(context.Context, *reconciliation, []int) error) (unusable bool, err error) {
+	if r.readTokens(ctx, p, targets) {
+		return true, nil
+	}
+	return false, claim(ctx, p, targets)
 }
 
 // claim claims the targets whose gates it acquires, sends them, and records the results.
