@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -118,11 +119,11 @@ func kind(out *bytes.Buffer, spec *apiextensions.CustomResourceDefinitionSpec) {
 	for _, field := range version.SelectableFields {
 		selectable = append(selectable, "`"+strings.TrimPrefix(field.JSONPath, ".")+"`")
 	}
-	fmt.Fprintf(out, "\n- `kubectl get %s` prints the columns %s", spec.Names.Plural, strings.Join(columns, ", "))
+	item := fmt.Sprintf("- `kubectl get %s` prints the columns %s", spec.Names.Plural, strings.Join(columns, ", "))
 	if len(wide) > 0 {
-		fmt.Fprintf(out, "; with `-o wide` also %s", strings.Join(wide, ", "))
+		item += "; with `-o wide` also " + strings.Join(wide, ", ")
 	}
-	out.WriteString(".\n")
+	out.WriteString("\n" + wrap(item, "  ") + ".\n")
 	if len(selectable) > 0 {
 		fmt.Fprintf(out, "- `--field-selector` accepts %s.\n", strings.Join(selectable, ", "))
 	}
@@ -256,7 +257,7 @@ func messages(path string, schema *apiextensions.JSONSchemaProps) []string {
 			if at != "" {
 				item = "`" + at + "`: " + item
 			}
-			out = append(out, "- "+item)
+			out = append(out, wrap("- "+item, "  "))
 		}
 	}
 	return out
@@ -273,11 +274,11 @@ func literals(expression string) []string {
 	return out
 }
 
-// paragraphs returns a description's paragraphs, each on one line and escaped for Markdown.
+// paragraphs returns a description's paragraphs, wrapped and escaped for Markdown.
 func paragraphs(text string) []string {
 	var out []string
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
-		out = append(out, line(paragraph))
+		out = append(out, wrap(line(paragraph), ""))
 	}
 	return out
 }
@@ -285,4 +286,31 @@ func paragraphs(text string) []string {
 // line joins the lines of text and escapes it for a table.
 func line(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`).Replace(strings.Join(strings.Fields(text), " "))
+}
+
+// maxLine is the length of a line at which the next word starts another. A code span may exceed it.
+const maxLine = 140
+
+// wrap breaks text into lines, outside code spans, and indents all but the first.
+func wrap(text, indent string) string {
+	var out strings.Builder
+	length, inCode := 0, false
+	for i, word := range strings.Split(text, " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case length+1+n > maxLine && !inCode:
+			out.WriteString("\n" + indent)
+			length = len(indent)
+		default:
+			out.WriteByte(' ')
+			length++
+		}
+		out.WriteString(word)
+		length += n
+		if strings.Count(word, "`")%2 == 1 {
+			inCode = !inCode
+		}
+	}
+	return out.String()
 }

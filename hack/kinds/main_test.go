@@ -25,6 +25,25 @@ func TestPage(t *testing.T) {
 	}
 }
 
+func TestWrap(t *testing.T) {
+	long := strings.Repeat("a", maxLine-4)
+	for name, tc := range map[string]struct{ reason, text, want string }{
+		"a short text":        {"nothing is broken", "- one two", "- one two"},
+		"a long text":         {"the next line belongs to the same item", "- " + long + " two three", "- " + long + "\n  two three"},
+		"the longest line":    {"the limit includes the last character", long + " two", long + " two"},
+		"a code span":         {"a span is one command", long + " `a b`", long + " `a b`"},
+		"a word after a span": {"only the span may exceed the limit", long + " `a b` c", long + " `a b`\nc"},
+	} {
+		indent := ""
+		if strings.HasPrefix(tc.text, "- ") {
+			indent = "  "
+		}
+		if got := wrap(tc.text, indent); got != tc.want {
+			t.Errorf("%s: %s: got %q, want %q", name, tc.reason, got, tc.want)
+		}
+	}
+}
+
 func TestPageIsComplete(t *testing.T) {
 	page, err := render()
 	if err != nil {
