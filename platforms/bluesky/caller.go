@@ -107,7 +107,7 @@ func (p *Platform) proven(c *caller, send func(c *caller) (*transport.Response, 
 			break
 		}
 	}
-	if failure = unproven(api, resp); failure != nil {
+	if failure := unproven(api, resp); failure != nil {
 		return nil, failure, nil
 	}
 	return resp, nil, nil

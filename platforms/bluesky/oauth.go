@@ -56,7 +56,7 @@ func (p *Platform) post(ctx context.Context, as *authServer, action, address str
 	}
 	var resp *transport.Response
 	for range 2 {
-		if ends, ok := ctx.Deadline(); ok && time.Until(ends) < minTime {
+		if ends, ok := ctx.Deadline(); ok && time.Until(ends) < minTime { //nolint:forbidigo // the deadline of a context is real time
 			return nil, platforms.Errorf(platforms.ClassTransient, "%s responds too slowly", api.Name)
 		}
 		now := p.config.Clock.Now()
