@@ -127,7 +127,7 @@ type CardLimits struct {
 // ImageLimits are the limits within which a platform accepts an image unchanged. A zero value means that the general
 // upload limit is enough.
 type ImageLimits struct {
-	// Types are the accepted formats; empty means all upload formats.
+	// Types are the accepted formats; nil means all upload formats.
 	Types []v1alpha1.MimeType
 	// MaxBytes bounds the file size; MaxWidth and MaxHeight bound the image in pixels.
 	MaxBytes            int64

@@ -85,7 +85,7 @@ func (l ImageLimits) Accepts(f *File) bool {
 	if f.IsVideo() || f.MIMEType == "" {
 		return true
 	}
-	if len(l.Types) > 0 && !slices.Contains(l.Types, f.MIMEType) || l.MaxBytes > 0 && f.Size > l.MaxBytes {
+	if l.Types != nil && !slices.Contains(l.Types, f.MIMEType) || l.MaxBytes > 0 && f.Size > l.MaxBytes {
 		return false
 	}
 	if l.OnePicture && f.MultiPicture || f.Turned && f.Unconvertible == "" {

@@ -16,7 +16,7 @@ import (
 
 // VideoLimits are a platform's video limits. A zero value means no limit.
 type VideoLimits struct {
-	// Types are the accepted formats; empty means all upload formats.
+	// Types are the accepted formats; nil means all upload formats, and an empty list none.
 	Types []v1alpha1.MimeType
 	// MinDuration and MaxDuration bound the playing time.
 	MinDuration, MaxDuration time.Duration
@@ -49,7 +49,11 @@ func (l VideoLimits) Problems(f *File, platform string) []string {
 			problems = append(problems, fmt.Sprintf(format, args...))
 		}
 	}
-	if f.MIMEType != "" && len(l.Types) > 0 {
+	switch {
+	case f.MIMEType == "" || l.Types == nil:
+	case len(l.Types) == 0:
+		add(true, "is of type %s, which the server of an account on %s does not accept", f.MIMEType, platform)
+	default:
 		add(!slices.Contains(l.Types, f.MIMEType), "is of type %s; %s accepts %s", f.MIMEType, platform, listed(l.Types))
 	}
 	if f.Duration > 0 {

@@ -20,13 +20,25 @@ var kindsOfPosts = map[v1alpha1.Category]string{
 	v1alpha1.CategoryText: "posts without files", v1alpha1.CategoryImage: "images", v1alpha1.CategoryVideo: "videos", v1alpha1.CategoryTree: "threads",
 }
 
-// refused returns the kinds of posts that a platform does not accept, in the order of the form.
-func (s *Site) refused(p v1alpha1.Platform) []v1alpha1.Category {
-	limits, _ := s.Service.Capabilities(p)
-	var kinds []v1alpha1.Category
+// refusedKind is a kind of posts that an account does not accept. by is the platform, or the account's server on a platform that
+// accepts it.
+type refusedKind struct {
+	kind v1alpha1.Category
+	by   string
+}
+
+// refused returns the kinds of posts that an account does not accept, in the order of the form.
+func (s *Site) refused(a *v1alpha1.Connection) []refusedKind {
+	general, _ := s.Service.Capabilities(a.Spec.Platform)
+	limits := general.Of(&a.Status)
+	var kinds []refusedKind
 	for _, kind := range formKinds {
-		if !limits.Allows(kind) {
-			kinds = append(kinds, kind)
+		switch {
+		case limits.Allows(kind):
+		case general.Allows(kind):
+			kinds = append(kinds, refusedKind{kind, "The account's server"})
+		default:
+			kinds = append(kinds, refusedKind{kind, a.Spec.Platform.Title()})
 		}
 	}
 	return kinds
@@ -37,16 +49,16 @@ func (s *Site) refused(p v1alpha1.Platform) []v1alpha1.Category {
 func (s *Site) accountTile(v *visit, a *v1alpha1.Connection, t *targetWriting, chosen bool) g.Node {
 	id, refusal, remark := "target-"+a.Name, "refusal-"+a.Name, "remark-"+a.Name
 	var classes []string
-	refused := s.refused(a.Spec.Platform)
-	for _, kind := range refused {
-		classes = append(classes, "no-"+string(kind))
+	refused := s.refused(a)
+	for _, not := range refused {
+		classes = append(classes, "no-"+string(not.kind))
 	}
 	return h.Li(g.If(len(classes) > 0, h.Class(strings.Join(classes, " "))),
 		h.Input(h.Type("checkbox"), h.Class("picked"), h.ID(id), h.Name("target"), h.Value(a.Name), h.Aria("describedby", refusal+" "+remark), g.If(chosen, h.Checked())),
 		h.Label(h.For(id), avatar(a, a.Spec.Platform), h.Span(h.Class("account"), h.Strong(h.Dir("auto"), g.Text(nameOfAccount(a, a.Name))), h.Span(h.Class("soft"), g.Text(handleOn(a))),
 			g.If(t.already != "", h.Span(h.Class("already"), g.Text(sentence(t.already)))))),
-		h.P(h.ID(refusal), h.Class("refusal"), g.Map(refused, func(kind v1alpha1.Category) g.Node {
-			return h.Span(h.Class("only-"+string(kind)), g.Text(a.Spec.Platform.Title()+" does not accept "+kindsOfPosts[kind]+"."))
+		h.P(h.ID(refusal), h.Class("refusal"), g.Map(refused, func(not refusedKind) g.Node {
+			return h.Span(h.Class("only-"+string(not.kind)), g.Text(not.by+" does not accept "+kindsOfPosts[not.kind]+"."))
 		}), unfit(a.Name, nil)),
 		remarkOn(a.Name, ""),
 		tileState(v, a),

@@ -40,6 +40,9 @@ func TestTiles(t *testing.T) {
 		{"an account that expires soon", "our-x", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(48 * time.Hour)) }, []string{"Ends soon", "It has to be connected again in 2 days.", "Connect it again"}, []string{"Reconnect first", "Posts to it wait"}},
 		{"a platform that is down needs no action", "our-x", notReady(v1alpha1.ReasonPlatformUnavailable, "X does not respond"), []string{"Not ready", "X does not respond."}, []string{"Reconnect first", "Connect it again"}},
 		{"each kind has its own reason", "our-instagram", func(*v1alpha1.Connection) {}, []string{"Instagram does not accept posts without files.", "Instagram does not accept threads."}, []string{"not accept images", "not accept videos"}},
+		{"a server without videos", "our-mastodon", func(c *v1alpha1.Connection) {
+			c.Status.Mastodon = &v1alpha1.MastodonServer{MaxCharacters: 500, MediaTypes: []v1alpha1.MimeType{v1alpha1.MimeJPEG}}
+		}, []string{"The account's server does not accept videos."}, []string{"Mastodon does not accept"}},
 		{"YouTube accepts videos only", "our-youtube", func(*v1alpha1.Connection) {}, []string{"YouTube does not accept posts without files.", "YouTube does not accept images.", "YouTube does not accept threads."}, []string{"not accept videos"}},
 	}
 	for _, tc := range tests {

@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// accountEnv has an account whose server accepts less than others: alt texts of 5 characters, MP4 only, and images of 100
-// pixels.
+// accountEnv has accounts whose servers accept less than others: "small" alt texts of 5 characters, MP4 only, and images of
+// 100 pixels, and "silent" no videos.
 func accountEnv() Env {
 	return Env{
 		Media: func(name string) *v1alpha1.Media {
@@ -31,8 +31,11 @@ func accountEnv() Env {
 		},
 		Connection: func(name string) *v1alpha1.Connection {
 			c := &v1alpha1.Connection{Spec: v1alpha1.ConnectionSpec{Platform: v1alpha1.PlatformMastodon}}
-			if name == "small" {
-				c.Status.Mastodon = &v1alpha1.MastodonServer{MaxAltText: 5}
+			switch name {
+			case "small":
+				c.Status.Mastodon = &v1alpha1.MastodonServer{MaxAltText: 5, MediaTypes: []v1alpha1.MimeType{v1alpha1.MimeMP4}}
+			case "silent":
+				c.Status.Mastodon = &v1alpha1.MastodonServer{MediaTypes: []v1alpha1.MimeType{}}
 			}
 			return c
 		},
@@ -43,7 +46,10 @@ func accountEnv() Env {
 				own := rules
 				if account.Mastodon != nil {
 					own.MaxAltText = int(account.Mastodon.MaxAltText)
-					own.Videos.Types, own.Images.MaxPixels = []v1alpha1.MimeType{v1alpha1.MimeMP4}, 100
+					own.Videos.Types, own.Images.MaxPixels = account.Mastodon.MediaTypes, 100
+					if len(own.Videos.Types) == 0 {
+						own.Categories, own.Card.MaxVideos = []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryTree}, 0
+					}
 				}
 				return own
 			}
@@ -74,6 +80,13 @@ func TestFilesOfAnAccount(t *testing.T) {
 		"pixels":             {"the image is converted", "small", "picture", "", v1alpha1.CategoryImage, false, ""},
 		"an animation":       {"it cannot be converted", "small", "animation", "", v1alpha1.CategoryImage, false, "spec.image.mediaRefs[0].name"},
 		"both accounts":      {"the strictest limit counts", "large small", "clip", "123456", v1alpha1.CategoryVideo, false, "spec.video.mediaRef.name spec.video.mediaRef.altText"},
+		"no videos":          {"the server would refuse it", "silent", "film", "", v1alpha1.CategoryVideo, false, "spec.targets[0].connectionRef.name"},
+		"no videos, tree":    {"the first card would be published without the second", "silent", "film", "", v1alpha1.CategoryTree, false, "spec.tree.cards[0].mediaRefs"},
+		"one without videos": {"no account gets a part of the tree only", "large silent", "film", "", v1alpha1.CategoryTree, false, "spec.tree.cards[0].mediaRefs"},
+		"in another order":   {"the order does not matter", "silent large", "film", "", v1alpha1.CategoryTree, false, "spec.tree.cards[0].mediaRefs"},
+		"no common type":     {"one server accepts MP4 and the other no video", "small silent", "film", "", v1alpha1.CategoryTree, false, "spec.tree.cards[0].mediaRefs"},
+		"server changed":     {"the post was accepted while the server took videos, and the server decides", "silent", "film", "", v1alpha1.CategoryVideo, true, ""},
+		"tree, changed":      {"so it does for cards", "silent", "film", "", v1alpha1.CategoryTree, true, ""},
 	} {
 		ref := v1alpha1.MediaReference{Name: tc.file, AltText: tc.altText}
 		spec, caption := v1alpha1.PostSpec{Category: tc.category}, "hello"

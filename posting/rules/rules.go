@@ -116,7 +116,7 @@ func strictest(limits, other platforms.Capabilities) platforms.Capabilities {
 	limits.MaxImages = least(limits.MaxImages, other.MaxImages)
 	limits.MaxVideoBytes = least(limits.MaxVideoBytes, other.MaxVideoBytes)
 	card, beside := &limits.Card, other.Card
-	card.MaxItems, card.MaxVideos = least(card.MaxItems, beside.MaxItems), least(card.MaxVideos, beside.MaxVideos)
+	card.MaxItems, card.MaxVideos = least(card.MaxItems, beside.MaxItems), min(card.MaxVideos, beside.MaxVideos)
 	card.MaxImageBytes, card.MaxVideoBytes = least(card.MaxImageBytes, beside.MaxImageBytes), least(card.MaxVideoBytes, beside.MaxVideoBytes)
 	images, videos := &limits.Images, &limits.Videos
 	images.MaxBytes, images.MaxPixels = least(images.MaxBytes, other.Images.MaxBytes), least(images.MaxPixels, other.Images.MaxPixels)
@@ -142,10 +142,13 @@ func least[T int | int64 | float64 | time.Duration](a, b T) T {
 	return min(a, b)
 }
 
-// common returns the types that two accounts accept. Empty means all.
+// common returns the types that two accounts accept. Nil means all, and an empty list none.
 func common(types, other []v1alpha1.MimeType) []v1alpha1.MimeType {
-	if len(types) == 0 || len(other) == 0 {
-		return slices.Concat(types, other)
+	if types == nil {
+		return other
+	}
+	if other == nil {
+		return types
 	}
 	return slices.DeleteFunc(slices.Clone(types), func(name v1alpha1.MimeType) bool { return !slices.Contains(other, name) })
 }

@@ -46,20 +46,22 @@ func (v *validation) target(i int, path *field.Path) field.ErrorList {
 	if conn == nil {
 		return append(errs, notFound(ref, target.ConnectionRef.Name, "no such connection"))
 	}
-	limits, ok := v.env.Capabilities(conn.Spec.Platform)
+	general, ok := v.env.Capabilities(conn.Spec.Platform)
 	if !ok {
 		return append(errs, field.Invalid(ref, target.ConnectionRef.Name,
 			fmt.Sprintf("this installation cannot publish to %s", conn.Spec.Platform)))
 	}
-	limits = limits.Of(&conn.Status).For(target)
-	if !limits.Allows(category) {
-		// The contract's rule 1 rejects drafts only if they are trees.
-		if !v.post.Spec.Draft || category == v1alpha1.CategoryTree {
-			errs = append(errs, field.Invalid(ref, target.ConnectionRef.Name,
-				fmt.Sprintf("%s does not accept posts of category %s; choose another connection", conn.Spec.Platform, category)))
-		}
-	} else {
+	limits := general.Of(&conn.Status).For(target)
+	switch {
+	case limits.Allows(category), v.env.Accepted && general.Allows(category):
 		v.addDestination(conn, limits)
+	case v.post.Spec.Draft && category != v1alpha1.CategoryTree: // the contract's rule 1 rejects drafts only if they are trees
+	case general.Allows(category):
+		errs = append(errs, field.Invalid(ref, target.ConnectionRef.Name,
+			fmt.Sprintf("the account's server does not accept posts of category %s; choose another connection", category)))
+	default:
+		errs = append(errs, field.Invalid(ref, target.ConnectionRef.Name,
+			fmt.Sprintf("%s does not accept posts of category %s; choose another connection", conn.Spec.Platform, category)))
 	}
 	errs = append(errs, validateTitle(target.YouTube, v.post.Spec.Draft, conn.Spec.Platform, limits, path.Child("youtube", "title"))...)
 	showsFiles := category == v1alpha1.CategoryImage || category == v1alpha1.CategoryVideo

@@ -77,7 +77,9 @@ func (v *validation) validateCardMedia(card *v1alpha1.TreeCard, media []*v1alpha
 		if isVideo(m) {
 			videos++
 			limit = limits.MaxVideoBytes
-			errs = append(errs, v.fits(m, t, at)...)
+			if limits.MaxVideos > 0 {
+				errs = append(errs, v.fits(m, t, at)...)
+			}
 		} else {
 			images++
 			errs = append(errs, v.convertible(m, t, at)...)
@@ -86,9 +88,13 @@ func (v *validation) validateCardMedia(card *v1alpha1.TreeCard, media []*v1alpha
 			errs = append(errs, tooLarge(at, m.Name, size, t.name, limit))
 		}
 	}
-	if images > 0 && videos > 0 && !limits.Mixed {
+	switch {
+	case images > 0 && videos > 0 && !limits.Mixed:
 		errs = append(errs, field.Forbidden(path, fmt.Sprintf("%s accepts images or a video on a card, not both; spread them over two cards", t.name)))
-	} else if videos > limits.MaxVideos {
+	case v.env.Accepted || videos <= limits.MaxVideos:
+	case limits.MaxVideos == 0:
+		errs = append(errs, field.Forbidden(path, fmt.Sprintf("the server of an account on %s accepts no videos; remove the video, or choose other accounts", t.name)))
+	default:
 		errs = append(errs, field.Invalid(path, videos,
 			fmt.Sprintf("%s accepts at most %s on a card; spread them over more cards", t.name, pluralize(limits.MaxVideos, "video"))))
 	}

@@ -52,6 +52,9 @@ func (c *campaign) lie(ctx SpecContext) {
 	fmt.Printf("campaign: platforms falsely refuse %d %% of the publishing calls, drawn from seed %d\n", percent, seed)
 	for _, on := range connected() {
 		for i, f := range liesOf() {
+			if on == v1alpha1.PlatformBluesky && f.Refusal == "permission" {
+				continue // its permissions are not per post: the account is deactivated, and waits for an hour
+			}
 			// Each lie is drawn from the calls that no earlier lie has taken.
 			f.Platform, f.Operation, f.Kind, f.Times = string(on), "publish", "publishes_and_refuses", lies
 			f.Percent, f.Seed = max(1, f.Percent*percent/100), uint64(seed)+uint64(i)

@@ -95,7 +95,7 @@ func CreateConnection(ctx context.Context, c client.Client, connection *v1alpha1
 	connection.Spec = v1alpha1.ConnectionSpec{
 		Platform:             platform,
 		AccountID:            accountID(platform, account),
-		CredentialsSecretRef: v1alpha1.LocalReference{Name: connection.Name + "-credentials"},
+		CredentialsSecretRef: v1alpha1.LocalReference{Name: credentialsName(connection)},
 	}
 	if platform == v1alpha1.PlatformMastodon {
 		connection.Spec.Server = demoServer
@@ -105,6 +105,9 @@ func CreateConnection(ctx context.Context, c client.Client, connection *v1alpha1
 	}
 	return createMissing(ctx, c, connection)
 }
+
+// credentialsName returns the name of a demo connection's Secret.
+func credentialsName(connection *v1alpha1.Connection) string { return connection.Name + "-credentials" }
 
 // accountID returns the id of a demo account in its connection.
 func accountID(platform v1alpha1.Platform, account Account) string {
@@ -132,10 +135,12 @@ func reconnect(ctx context.Context, c client.Client, connection *v1alpha1.Connec
 	return err
 }
 
-// replace creates a connection with its name for another account.
+// replace creates a connection with its name for another account. It deletes the demo's Secret only, and no other that a user has
+// put in its place.
 func replace(ctx context.Context, c client.Client, connection *v1alpha1.Connection, platform v1alpha1.Platform, account Account) error {
 	old := connection.DeepCopy()
-	for _, object := range []client.Object{old, newCredentials(old, account)} {
+	demo := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: credentialsName(old)}}
+	for _, object := range []client.Object{old, demo} {
 		if err := client.IgnoreNotFound(c.Delete(ctx, object)); err != nil {
 			return err
 		}

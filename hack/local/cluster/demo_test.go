@@ -123,6 +123,8 @@ func TestDemo(t *testing.T) {
 		grants  int
 		secret  string
 		token   string
+		// intact is a Secret that is not deleted.
+		intact string
 	}{
 		"the first run": {
 			reason:  "all objects are created with the account's tokens",
@@ -153,8 +155,8 @@ func TestDemo(t *testing.T) {
 		"another account": {
 			reason:  "Bluesky's own server was installed after the first run, and has an account of its own",
 			manager: manager{goodToken: "granted", refusal: v1alpha1.ReasonRevoked},
-			there:   []client.Object{ofAccount("0"), credentials("own-secret", "of the sandbox")},
-			grants:  1, secret: demoX + "-credentials", token: "granted",
+			there:   []client.Object{ofAccount("0"), credentials("own-secret", "of a user"), credentials(demoX+"-credentials", "of the sandbox")},
+			grants:  1, secret: demoX + "-credentials", token: "granted", intact: "own-secret",
 		},
 		"a user disabled it": {
 			reason:  "a user's change is permanent",
@@ -191,6 +193,11 @@ func TestDemo(t *testing.T) {
 			}
 			if got != tc.token {
 				t.Errorf("the Secret has the token %q, want %q: %s", got, tc.token, tc.reason)
+			}
+			if tc.intact != "" {
+				if err := c.Get(t.Context(), client.ObjectKey{Namespace: DemoNamespace, Name: tc.intact}, &secret); err != nil {
+					t.Errorf("%v: %s", err, tc.reason)
+				}
 			}
 		})
 	}
