@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/herald-social/herald/internal/transport"
@@ -59,7 +61,7 @@ func TestProvenCalls(t *testing.T) {
 		reason string
 		status int
 		body   string
-		calls  int
+		calls  int64
 		class  platforms.Class
 	}{
 		"valid":       {"the first call has no nonce, and is repeated with the server's", 200, `{"did":"` + accountDID + `"}`, 2, ""},
@@ -71,9 +73,10 @@ func TestProvenCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			calls := 1 // without a nonce
+			var calls atomic.Int64
+			calls.Store(1) // without a nonce
 			p, token := provenAt(t, func(w http.ResponseWriter, _ *http.Request) {
-				calls++
+				calls.Add(1)
 				w.WriteHeader(tc.status)
 				_, _ = w.Write([]byte(tc.body))
 			})
@@ -82,8 +85,8 @@ func TestProvenCalls(t *testing.T) {
 			if failure != nil {
 				got = failure
 			}
-			if recorder.ClassOf(got) != tc.class || calls != tc.calls || (resp == nil) != (tc.class != "") {
-				t.Errorf("%s: %d calls, %v", tc.reason, calls, got)
+			if recorder.ClassOf(got) != tc.class || calls.Load() != tc.calls || (resp == nil) != (tc.class != "") {
+				t.Errorf("%s: %d calls, %v", tc.reason, calls.Load(), got)
 			}
 		})
 	}
@@ -108,11 +111,14 @@ func TestProvenPublish(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			var mu sync.Mutex
 			var sent []string
 			p, token := provenAt(t, func(w http.ResponseWriter, r *http.Request) {
 				body, err := io.ReadAll(r.Body)
 				must.Succeed(t, err)
+				mu.Lock()
 				sent = append(sent, string(body))
+				mu.Unlock()
 				if tc.status == 0 {
 					panic(http.ErrAbortHandler)
 				}
@@ -124,6 +130,8 @@ func TestProvenPublish(t *testing.T) {
 			job := hello
 			job.Account.ID, job.Account.Token = accountDID, token
 			got := p.Publish(t.Context(), job)
+			mu.Lock()
+			defer mu.Unlock()
 			if got.Outcome != tc.outcome || recorder.ClassOf(asError(got.Err)) != tc.class || len(sent) != 1 || !strings.Contains(sent[0], job.Content.Text) {
 				t.Errorf("%s: got %+v, %v, after %q", tc.reason, got, got.Err, sent)
 			}
