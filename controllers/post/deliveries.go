@@ -9,7 +9,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// deliveryBuilder builds what the targets of a post need for their preparation and their calls.
+// deliveryBuilder builds the preparations and the deliveries of a post's targets.
 type deliveryBuilder struct {
 	o           *Options
 	preparer    *prepare.Preparer

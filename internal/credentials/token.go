@@ -111,9 +111,7 @@ func decode(secret *corev1.Secret, conn *v1alpha1.Connection, apps Apps) (Creden
 	}
 	c.Token.App = apps.Identify(conn.Spec.Platform, secret.Annotations[AppMarkAnnotation], c.Token.Access, c.Token.Refresh)
 	c.ClaimedBy, c.ClaimedAt = parseClaim(secret.Annotations[ClaimAnnotation])
-	if at, err := time.Parse(time.RFC3339, secret.Annotations[RenewedAnnotation]); err == nil {
-		c.RenewedAt = at.UTC()
-	}
+	c.RenewedAt = timeOf(secret.Annotations[RenewedAnnotation])
 	return c, nil
 }
 

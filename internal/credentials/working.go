@@ -124,7 +124,7 @@ type Input struct {
 
 func (s *Store) inputOf(secret *corev1.Secret, conn *v1alpha1.Connection) Input {
 	in := Input{Secret: secret.Name, Version: secret.ResourceVersion, Hash: hashOf(secret), Freshness: New}
-	in.GrantedAt = timeOf(string(secret.Data[v1alpha1.CredentialsGrantedAt]))
+	in.GrantedAt = timeOf(strings.TrimSpace(string(secret.Data[v1alpha1.CredentialsGrantedAt])))
 	if owner := metav1.GetControllerOfNoCopy(secret); owner != nil {
 		in.Controller = owner.UID
 	}
@@ -159,7 +159,7 @@ func provenanceOf(secret *corev1.Secret) provenance {
 
 // timeOf parses a time in RFC 3339. Any other text is no time.
 func timeOf(text string) time.Time {
-	at, err := time.Parse(time.RFC3339, strings.TrimSpace(text))
+	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return time.Time{}
 	}

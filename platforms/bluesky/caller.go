@@ -98,19 +98,28 @@ func (p *Platform) proven(c *caller, send func(c *caller) (*transport.Response, 
 	if err != nil {
 		return nil, new(sessionEnded), nil
 	}
-	for range 2 {
-		if resp, err = send(c); err != nil {
-			return nil, nil, err
-		}
-		p.nonces.Update(at, resp.Header)
-		if resp.Status != http.StatusUnauthorized || oauthError(resp) != useNonce {
-			break
-		}
+	if resp, err = p.withNonce(at, http.StatusUnauthorized, func() (*transport.Response, error) { return send(c) }); err != nil {
+		return nil, nil, err
 	}
 	if failure := unproven(api, resp); failure != nil {
 		return nil, failure, nil
 	}
 	return resp, nil, nil
+}
+
+// withNonce makes a call to a server, and makes it once more if the response has the status with which the server demands a nonce.
+// Such a response precedes any effect.
+func (p *Platform) withNonce(at *url.URL, demands int, send func() (*transport.Response, error)) (resp *transport.Response, err error) {
+	for range 2 {
+		if resp, err = send(); err != nil {
+			return nil, err
+		}
+		p.nonces.Update(at, resp.Header)
+		if resp.Status != demands || oauthError(resp) != useNonce {
+			break
+		}
+	}
+	return resp, nil
 }
 
 // unproven returns the error of a response that rejects the proof or the token of a call (RFC 9449, section 7.1), or nil. A server

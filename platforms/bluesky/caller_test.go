@@ -81,12 +81,8 @@ func TestProvenCalls(t *testing.T) {
 				_, _ = w.Write([]byte(tc.body))
 			})
 			resp, failure := p.read(t.Context(), "identify", "/xrpc/com.atproto.server.getSession?a=b", token)
-			var got error
-			if failure != nil {
-				got = failure
-			}
-			if recorder.ClassOf(got) != tc.class || calls.Load() != tc.calls || (resp == nil) != (tc.class != "") {
-				t.Errorf("%s: %d calls, %v", tc.reason, calls.Load(), got)
+			if recorder.ClassOf(asError(failure)) != tc.class || calls.Load() != tc.calls || (resp == nil) != (tc.class != "") {
+				t.Errorf("%s: %d calls, %v", tc.reason, calls.Load(), failure)
 			}
 		})
 	}

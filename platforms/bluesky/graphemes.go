@@ -4,6 +4,7 @@
 package bluesky
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -34,9 +35,9 @@ func joins(cluster string) bool {
 	for i, r := range cluster {
 		switch {
 		case i == 0 && unicode.Is(conjunctConsonants, r):
-		case i > 0 && unicode.Is(viramas, r):
+		case i > 0 && strings.ContainsRune(viramas, r):
 			virama = true
-		case i > 0 && unicode.Is(nuktas, r):
+		case i > 0 && strings.ContainsRune(nuktas, r):
 		default:
 			return false
 		}
@@ -47,55 +48,42 @@ func joins(cluster string) bool {
 // The values of Indic_Conjunct_Break in Unicode 15.1 (DerivedCoreProperties.txt). Later versions have more scripts, which
 // servers with an older Node.js divide: they are divided here too, so that no server counts more. Of the marks with the
 // value Extend, nuktas has those that are written between consonants, and the zero width joiner.
-var (
-	conjunctConsonants = &unicode.RangeTable{R16: []unicode.Range16{
-		// Devanagari.
-		{Lo: 0x0915, Hi: 0x0939, Stride: 1},
-		{Lo: 0x0958, Hi: 0x095f, Stride: 1},
-		{Lo: 0x0978, Hi: 0x097f, Stride: 1},
-		// Bengali.
-		{Lo: 0x0995, Hi: 0x09a8, Stride: 1},
-		{Lo: 0x09aa, Hi: 0x09b0, Stride: 1},
-		{Lo: 0x09b2, Hi: 0x09b2, Stride: 1},
-		{Lo: 0x09b6, Hi: 0x09b9, Stride: 1},
-		{Lo: 0x09dc, Hi: 0x09dd, Stride: 1},
-		{Lo: 0x09df, Hi: 0x09df, Stride: 1},
-		{Lo: 0x09f0, Hi: 0x09f1, Stride: 1},
-		// Gujarati.
-		{Lo: 0x0a95, Hi: 0x0aa8, Stride: 1},
-		{Lo: 0x0aaa, Hi: 0x0ab0, Stride: 1},
-		{Lo: 0x0ab2, Hi: 0x0ab3, Stride: 1},
-		{Lo: 0x0ab5, Hi: 0x0ab9, Stride: 1},
-		{Lo: 0x0af9, Hi: 0x0af9, Stride: 1},
-		// Oriya.
-		{Lo: 0x0b15, Hi: 0x0b28, Stride: 1},
-		{Lo: 0x0b2a, Hi: 0x0b30, Stride: 1},
-		{Lo: 0x0b32, Hi: 0x0b33, Stride: 1},
-		{Lo: 0x0b35, Hi: 0x0b39, Stride: 1},
-		{Lo: 0x0b5c, Hi: 0x0b5d, Stride: 1},
-		{Lo: 0x0b5f, Hi: 0x0b5f, Stride: 1},
-		{Lo: 0x0b71, Hi: 0x0b71, Stride: 1},
-		// Telugu.
-		{Lo: 0x0c15, Hi: 0x0c28, Stride: 1},
-		{Lo: 0x0c2a, Hi: 0x0c39, Stride: 1},
-		{Lo: 0x0c58, Hi: 0x0c5a, Stride: 1},
-		// Malayalam.
-		{Lo: 0x0d15, Hi: 0x0d3a, Stride: 1},
-	}}
-	viramas = &unicode.RangeTable{R16: []unicode.Range16{
-		{Lo: 0x094d, Hi: 0x094d, Stride: 1},
-		{Lo: 0x09cd, Hi: 0x09cd, Stride: 1},
-		{Lo: 0x0acd, Hi: 0x0acd, Stride: 1},
-		{Lo: 0x0b4d, Hi: 0x0b4d, Stride: 1},
-		{Lo: 0x0c4d, Hi: 0x0c4d, Stride: 1},
-		{Lo: 0x0d4d, Hi: 0x0d4d, Stride: 1},
-	}}
-	nuktas = &unicode.RangeTable{R16: []unicode.Range16{
-		{Lo: 0x093c, Hi: 0x093c, Stride: 1},
-		{Lo: 0x09bc, Hi: 0x09bc, Stride: 1},
-		{Lo: 0x0abc, Hi: 0x0abc, Stride: 1},
-		{Lo: 0x0b3c, Hi: 0x0b3c, Stride: 1},
-		{Lo: 0x0c3c, Hi: 0x0c3c, Stride: 1},
-		{Lo: 0x200d, Hi: 0x200d, Stride: 1},
-	}}
+var conjunctConsonants = &unicode.RangeTable{R16: []unicode.Range16{
+	// Devanagari.
+	{Lo: 0x0915, Hi: 0x0939, Stride: 1},
+	{Lo: 0x0958, Hi: 0x095f, Stride: 1},
+	{Lo: 0x0978, Hi: 0x097f, Stride: 1},
+	// Bengali.
+	{Lo: 0x0995, Hi: 0x09a8, Stride: 1},
+	{Lo: 0x09aa, Hi: 0x09b0, Stride: 1},
+	{Lo: 0x09b2, Hi: 0x09b2, Stride: 1},
+	{Lo: 0x09b6, Hi: 0x09b9, Stride: 1},
+	{Lo: 0x09dc, Hi: 0x09dd, Stride: 1},
+	{Lo: 0x09df, Hi: 0x09df, Stride: 1},
+	{Lo: 0x09f0, Hi: 0x09f1, Stride: 1},
+	// Gujarati.
+	{Lo: 0x0a95, Hi: 0x0aa8, Stride: 1},
+	{Lo: 0x0aaa, Hi: 0x0ab0, Stride: 1},
+	{Lo: 0x0ab2, Hi: 0x0ab3, Stride: 1},
+	{Lo: 0x0ab5, Hi: 0x0ab9, Stride: 1},
+	{Lo: 0x0af9, Hi: 0x0af9, Stride: 1},
+	// Oriya.
+	{Lo: 0x0b15, Hi: 0x0b28, Stride: 1},
+	{Lo: 0x0b2a, Hi: 0x0b30, Stride: 1},
+	{Lo: 0x0b32, Hi: 0x0b33, Stride: 1},
+	{Lo: 0x0b35, Hi: 0x0b39, Stride: 1},
+	{Lo: 0x0b5c, Hi: 0x0b5d, Stride: 1},
+	{Lo: 0x0b5f, Hi: 0x0b5f, Stride: 1},
+	{Lo: 0x0b71, Hi: 0x0b71, Stride: 1},
+	// Telugu.
+	{Lo: 0x0c15, Hi: 0x0c28, Stride: 1},
+	{Lo: 0x0c2a, Hi: 0x0c39, Stride: 1},
+	{Lo: 0x0c58, Hi: 0x0c5a, Stride: 1},
+	// Malayalam.
+	{Lo: 0x0d15, Hi: 0x0d3a, Stride: 1},
+}}
+
+const (
+	viramas = "\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d"
+	nuktas  = "\u093c\u09bc\u0abc\u0b3c\u0c3c\u200d"
 )

@@ -89,12 +89,8 @@ func TestResolve(t *testing.T) {
 			if tc.class == "" {
 				want = identity{DID: accountDID, Handle: "acme.example", PDS: at}
 			}
-			var err error
-			if failure != nil {
-				err = failure
-			}
-			if diff := cmp.Diff(want, got); diff != "" || recorder.ClassOf(err) != tc.class {
-				t.Errorf("%s: %v %s", tc.reason, err, diff)
+			if diff := cmp.Diff(want, got); diff != "" || recorder.ClassOf(asError(failure)) != tc.class {
+				t.Errorf("%s: %v %s", tc.reason, failure, diff)
 			}
 		})
 	}

@@ -54,29 +54,30 @@ func (p *Platform) post(ctx context.Context, as *authServer, action, address str
 	if err != nil {
 		return nil, api.Nonsense(0, nil)
 	}
-	var resp *transport.Response
-	for range 2 {
+	var failure *platforms.Error
+	resp, err := p.withNonce(at, http.StatusBadRequest, func() (*transport.Response, error) {
 		if ends, ok := ctx.Deadline(); ok && time.Until(ends) < minTime { //nolint:forbidigo // the deadline of a context is real time
-			return nil, platforms.Errorf(platforms.ClassTransient, "%s responds too slowly", api.Name)
-		}
-		now := p.config.Clock.Now()
-		proof, err := key.Proof(&dpop.Request{Method: http.MethodPost, Address: address, Nonce: p.nonces.Of(at), At: now})
-		if err != nil {
-			return nil, api.BadApp(err)
-		}
-		if failure := p.identify(api, as.Issuer, form); failure != nil {
+			failure = platforms.Errorf(platforms.ClassTransient, "%s responds too slowly", api.Name)
 			return nil, failure
 		}
-		resp, err = api.Do(ctx, client.Call{
+		proof, err := key.Proof(&dpop.Request{Method: http.MethodPost, Address: address, Nonce: p.nonces.Of(at), At: p.config.Clock.Now()})
+		if err != nil {
+			failure = api.BadApp(err)
+			return nil, failure
+		}
+		failure = p.identify(api, as.Issuer, form)
+		if failure != nil {
+			return nil, failure
+		}
+		return api.Do(ctx, client.Call{
 			Action: action, Path: strings.TrimPrefix(address, as.Issuer), Header: http.Header{"DPoP": {proof}}, Timeout: readTimeout, Body: client.Fields(form),
 		})
-		if err != nil {
-			return nil, api.Unanswered(err)
-		}
-		p.nonces.Update(at, resp.Header)
-		if resp.Status != http.StatusBadRequest || oauthError(resp) != useNonce {
-			break
-		}
+	})
+	switch {
+	case failure != nil:
+		return nil, failure
+	case err != nil:
+		return nil, api.Unanswered(err)
 	}
 	return resp, nil
 }

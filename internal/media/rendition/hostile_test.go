@@ -91,7 +91,7 @@ func reversed(value uint64, count uint) (result uint64) {
 	return result
 }
 
-// groupBomb returns a lossless WebP with many groups of full-size prefix codes, of which its pixels use only the first.
+// groupBomb returns a lossless WebP with many groups of full-size prefix codes. All of its pixels use the first group.
 func groupBomb(width, height, groups int) []byte {
 	b := &bits{}
 	b.put(0x2f, 8)
