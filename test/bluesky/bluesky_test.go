@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"image/color"
 	"io"
 	"net/url"
 	"slices"
@@ -22,8 +21,6 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/platforms"
 	"github.com/herald-social/herald/platforms/bluesky"
-	"github.com/herald-social/herald/test/mediatest"
-	"github.com/herald-social/herald/test/must"
 )
 
 // stored is a file in memory.
@@ -39,15 +36,13 @@ func (stored) Address(context.Context, time.Duration) (string, error) {
 
 func picture(t *testing.T, shade uint8) platforms.File {
 	t.Helper()
-	data, err := mediatest.Picture(color.Gray{Y: shade})
-	must.Succeed(t, err)
+	data := gray(t, shade)
 	return platforms.File{Name: "picture.jpg", MIMEType: v1alpha1.MimeJPEG, Size: int64(len(data)), Width: 4, Height: 3, AltText: "a gray area", Bytes: stored(data)}
 }
 
 func film(t *testing.T) platforms.File {
 	t.Helper()
-	data, err := mediatest.Film("../..")
-	must.Succeed(t, err)
+	data := moving(t)
 	return platforms.File{Name: "tenseconds.mp4", MIMEType: v1alpha1.MimeMP4, Size: int64(len(data)), Width: 720, Height: 1280, AltText: "ten seconds", Bytes: stored(data)}
 }
 
