@@ -4,11 +4,15 @@
 build: ## Build bin/herald and bin/herald-sandbox
 	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
 
+# The compiler takes a fifth less processor time if it seldom collects garbage, and at most 500 MB of memory. Only for builds: Herald's own
+# programs read GOGC too.
+few_collections := GOGC=$${GOGC:-400}
+
 # The programs of a local run. One build links the programs side by side; local has no version to set.
 .PHONY: programs
 programs:
 	@[ -e $(BIN)/local ] || echo "building herald, herald-sandbox and local into bin: up to 1 min the first time, on two cores"
-	go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/... ./hack/local
+	$(few_collections) go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/... ./hack/local
 
 .PHONY: controlplane
 controlplane: servers $(BIN)/herald-store programs ## Build what tests and the local run need: a Kubernetes control plane (or use KUBEBUILDER_ASSETS), S3 store, sandbox, herald
@@ -37,7 +41,7 @@ controlplane-checksums: ## Print the lines of hack/controlplane/checksums.txt fo
 
 # A killed build must not leave something that passes for a program, so each is built under another name. A go.work around the checkout
 # would replace the versions that the nested modules pin.
-build_nested = export GOWORK=off; trap 'rm -f $@.$$$$' EXIT; go -C $(<D) build -ldflags "-s -w" -o $@.$$$$ $(package); mv $@.$$$$ $@
+build_nested = export GOWORK=off; trap 'rm -f $@.$$$$' EXIT; $(few_collections) go -C $(<D) build -ldflags "-s -w" -o $@.$$$$ $(package); mv $@.$$$$ $@
 
 $(BIN)/herald-store: package := .
 $(BIN)/herald-store: hack/store/go.mod hack/store/go.sum hack/store/main.go
