@@ -167,7 +167,7 @@ var _ = Describe("posts with media", Ordered, func() {
 		Entry("an image that is missing in the store", `{"category":"image","media_ids":["lost"],`+aimed("x")+`}`,
 			`media_ids[0]: the store no longer has the file, upload it again as another one: media file "lost"`),
 		Entry("an image of another team", `{"category":"image","media_ids":["theirs"],`+aimed("x")+`}`, `media_ids[0]: no such media file "theirs" in this team`),
-		Entry("a thumbnail time after the end", film("mp4", aimed("youtube"), `,"thumbnail_time":121`), "thumbnail_time: lies behind the end of the video"),
+		Entry("a thumbnail time after the end", film("mp4", aimed("youtube"), `,"thumbnail_time":121`), "thumbnail_time: is after the end of the video"),
 		Entry("no title on YouTube", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a"}]`), "targets[0].youtube_title: a post to youtube needs a title"),
 		Entry("an empty title", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a","youtube_title":""}]`), "targets[0].youtube_title: must not be empty"),
 		Entry("a title of 101 characters", film("mp4", `"targets":[{"connection_id":"youtube","caption":"a","youtube_title":"`+strings.Repeat("t", 101)+`"}]`), "targets[0].youtube_title: 101 characters are too many"),

@@ -103,7 +103,7 @@ func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail Post
 			return PostDetail{}, false, s.refuseDeleted(ctx, post)
 		}
 	case err != nil:
-		return PostDetail{}, false, fmt.Errorf("read what was created under an Idempotency-Key: %w", err)
+		return PostDetail{}, false, fmt.Errorf("read the object created with an Idempotency-Key: %w", err)
 	}
 	if err := requireSame(made, post); err != nil {
 		return PostDetail{}, true, err

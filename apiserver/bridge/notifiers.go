@@ -207,7 +207,7 @@ func (s *Service) Resend(ctx context.Context, caller Caller, id, delivery string
 	changed, err := s.changeNotifier(ctx, caller, id, ActResent, func(n *v1alpha1.Notifier) error {
 		i := slices.IndexFunc(n.Status.Deliveries, func(d v1alpha1.NotifierDelivery) bool { return d.ID == delivery })
 		if i < 0 {
-			return errorf(CodeNotFound, "notifier %s has no notification %q any more; it keeps the latest %d", id, shownID(delivery), v1alpha1.MaxFinishedDeliveries)
+			return errorf(CodeNotFound, "notifier %s no longer has notification %q; it keeps the latest %d", id, shownID(delivery), v1alpha1.MaxFinishedDeliveries)
 		}
 		known = &n.Status.Deliveries[i]
 		metav1.SetMetaDataAnnotation(&n.ObjectMeta, v1alpha1.ResendAnnotation, request)

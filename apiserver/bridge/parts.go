@@ -78,7 +78,7 @@ func (s *Service) abortParts(ctx context.Context, media *v1alpha1.Media, upload 
 	}
 }
 
-var errUploadOver = &Error{Code: CodeNotFound, Message: "this upload is over; upload the file anew"}
+var errUploadOver = &Error{Code: CodeNotFound, Message: "this upload has ended; upload the file again"}
 
 // ResumeUpload returns fresh URLs for the missing parts of a file, for which the manager then waits. A file that is
 // complete has none: the response to FinishUpload was lost.

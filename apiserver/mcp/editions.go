@@ -72,7 +72,7 @@ func toolsV2() []tool {
 			publishing: true, shows: showsPost,
 			description: "Changes a draft, or a scheduled post whose delivery has not begun. Before: get_post for its `version` and content.\n\n" +
 				"- Edit: send the fields to replace, such as `targets` or `tree_cards`. A list is replaced as a whole: send all its items with all their fields, also those that stay.\n" +
-				"- Reschedule: send `scheduled_at` alone. Null publishes a scheduled post now.\n" +
+				"- Reschedule: send only `scheduled_at`. Null publishes a scheduled post now.\n" +
 				"- Publish a draft: send `draft: false`, with `scheduled_at` for a later time. Publishing is public and cannot be undone: get the user's agreement first.\n\n" +
 				"Fields that you leave out keep their value. After an error nothing was changed. VALIDATION_ERROR names each field. " +
 				"PRECONDITION_FAILED: somebody else changed the post; read it again, and ask the user if the change still applies. " +
@@ -111,4 +111,4 @@ func toolsV2() []tool {
 
 const instructionsV2 = introduction +
 	`To check a post without creating it: validate_post. For posts that recur: create_schedule. For notifications of events: list_notifiers. To try a failed post again: retry_post. To edit, move or publish a draft or a scheduled post: get_post for its version, then update_post. ` +
-	`Do not cancel a post to create it anew: the user would lose its place and its history.` + safety
+	`Do not cancel a post to create it again: the user would lose its place and its history.` + safety

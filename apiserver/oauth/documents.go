@@ -126,7 +126,7 @@ func (d *documents) checkID(id string) error {
 	case !plainHost(u):
 		return errHost
 	case u.Path == "" || u.Path == "/" || slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part == "." || part == ".." }):
-		return errors.New("it has no path of its own")
+		return errors.New("it must not have a path")
 	default:
 		return nil
 	}

@@ -47,7 +47,7 @@ func TestAllMistakes(t *testing.T) {
 			"combinations, rules and files together", "POST", "/posts",
 			`{"category":"image","media_ids":["m1",2],"targets":[{"connection_id":"tiktok-1","caption":"a","tiktok_draft":true,"tiktok_auto_add_music":true},{"connection_id":"youtube-1","caption":"a"}]}`, "",
 			[]string{
-				"media_ids[1]: must be a string", "targets[0].tiktok_auto_add_music: cannot stand beside tiktok_draft; leave one of the two out",
+				"media_ids[1]: must be a string", "targets[0].tiktok_auto_add_music: cannot be combined with tiktok_draft; omit one of the two",
 				"targets[1].connection_id: youtube does not accept posts of category image; choose another connection", "targets[1].youtube_title: a post to youtube needs a title unless it is a draft",
 			},
 		},

@@ -93,7 +93,7 @@ func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, ByOIDC, refusal{
 			http.StatusBadRequest, notSignedIn,
 			"This sign-in was not started in this browser, was started more than ten minutes ago, or has already ended. Start again.",
-			errors.New("the state of the callback is not that of the browser"),
+			errors.New("the callback's state does not match the browser's"),
 		})
 		return
 	}

@@ -214,10 +214,10 @@ func combinations(v strictjson.Value, category v1alpha1.Category, options *v1alp
 		refuse("tiktok_allow_stitch", "only a post of category video may have it; leave it out")
 	}
 	if options.Draft && options.AutoAddMusic {
-		refuse("tiktok_auto_add_music", "cannot stand beside tiktok_draft; leave one of the two out")
+		refuse("tiktok_auto_add_music", "cannot be combined with tiktok_draft; omit one of the two")
 	}
 	if options.Draft && options.PrivacyLevel != "" {
-		refuse("tiktok_privacy_level", "cannot stand beside tiktok_draft; leave one of the two out")
+		refuse("tiktok_privacy_level", "cannot be combined with tiktok_draft; omit one of the two")
 	}
 	return problems
 }

@@ -137,9 +137,9 @@ func TestCombinations(t *testing.T) {
 		"duet with images":             {`"image","media_ids":["m"]`, `"tiktok_allow_duet":true`, []string{"targets[0].tiktok_allow_duet: only a post of category video may have it; leave it out"}},
 		"stitch with text":             {`"text"`, `"tiktok_allow_stitch":false`, []string{"targets[0].tiktok_allow_stitch: only a post of category video may have it; leave it out"}},
 		"duet and stitch with a video": {`"video","media_id":"m"`, `"tiktok_allow_duet":true,"tiktok_allow_stitch":false`, nil},
-		"draft and music":              {`"image","media_ids":["m"]`, `"tiktok_draft":true,"tiktok_auto_add_music":true`, []string{"targets[0].tiktok_auto_add_music: cannot stand beside tiktok_draft; leave one of the two out"}},
+		"draft and music":              {`"image","media_ids":["m"]`, `"tiktok_draft":true,"tiktok_auto_add_music":true`, []string{"targets[0].tiktok_auto_add_music: cannot be combined with tiktok_draft; omit one of the two"}},
 		"draft, music off":             {`"image","media_ids":["m"]`, `"tiktok_draft":true,"tiktok_auto_add_music":false`, nil},
-		"draft and privacy":            {`"video","media_id":"m"`, `"tiktok_draft":true,"tiktok_privacy_level":"SELF_ONLY"`, []string{"targets[0].tiktok_privacy_level: cannot stand beside tiktok_draft; leave one of the two out"}},
+		"draft and privacy":            {`"video","media_id":"m"`, `"tiktok_draft":true,"tiktok_privacy_level":"SELF_ONLY"`, []string{"targets[0].tiktok_privacy_level: cannot be combined with tiktok_draft; omit one of the two"}},
 		"no draft and privacy":         {`"video","media_id":"m"`, `"tiktok_draft":false,"tiktok_privacy_level":"SELF_ONLY"`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

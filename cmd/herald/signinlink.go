@@ -44,8 +44,8 @@ func parseLinkFlags(args []string) (*linkFlags, error) {
 	flags := process.NewFlagSet("signin-link")
 	flags.StringVar(&f.config, "config", podConfig, "file of kind "+configv1alpha1.APIServerKind+", the apiserver's own")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
-	flags.StringVar(&f.namespace, "namespace", "", "namespace in which Herald is installed; empty for that of the pod, or of the kubeconfig's context")
-	flags.StringVar(&f.site, "site", "", "address of the site instead of siteURL, such as that of a port-forward: http://127.0.0.1:8080")
+	flags.StringVar(&f.namespace, "namespace", "", "namespace in which Herald is installed; empty for the pod's namespace or the one in the kubeconfig's context")
+	flags.StringVar(&f.site, "site", "", "address of the site instead of siteURL, such as a port-forward's: http://127.0.0.1:8080")
 	flags.DurationVar(&f.valid, "valid", linkLife, "lifetime of the link, at most 24h")
 	if err := process.Parse(flags, args); err != nil {
 		return nil, err

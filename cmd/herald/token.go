@@ -27,7 +27,7 @@ func printToken(out io.Writer, args []string) error {
 		return err
 	}
 	if *namespace == "" || *name == "" {
-		return process.UsageError{Err: errors.New("--namespace and --name: want those of the APIKey, which its tokens are bound to")}
+		return process.UsageError{Err: errors.New("--namespace and --name: both are required; a token is bound to its APIKey")}
 	}
 	token := apitoken.New(*namespace, *name)
 	_, err := fmt.Fprintf(out, "token: %s\nsha256: %s\n", token, apitoken.Hash(*namespace, *name, token))

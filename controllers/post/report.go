@@ -201,7 +201,7 @@ func (r *reporter) pictures(ctx context.Context, p *reconciliation, target int, 
 	t, platform := &prepare.Target{Post: p.Post, Index: target, Conn: conn, Media: p.media}, conn.Spec.Platform
 	if why := r.preparer.WithoutThumbnail(ctx, t, uncertain); why != "" {
 		r.recorder.warn(targetSubject(p.Post, target, conn), v1alpha1.ReasonThumbnailNotSet, fmt.Sprintf(
-			"target %d: the video is online on %s without the chosen thumbnail, because %s; set a picture there by hand", target, platform, why))
+			"target %d: the video is online on %s without the chosen thumbnail, because %s; set a picture there manually", target, platform, why))
 	}
 	for _, name := range r.preparer.Blank(ctx, t) {
 		r.recorder.warn(mediaSubject(p.Post, target, name, p.media[name]), v1alpha1.ReasonPictureBlank, fmt.Sprintf(

@@ -27,13 +27,13 @@ func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, managers string) (cond
 	wanted := team.Spec.Namespace
 	if strings.HasPrefix(wanted, "kube-") || wanted == metav1.NamespaceDefault || wanted == managers {
 		return stuck(v1alpha1.ReasonNamespaceRefused,
-			"namespace %q cannot belong to a team; create another Team with a namespace of its own", wanted), true
+			"namespace %q cannot belong to a team; create another Team with its own namespace", wanted), true
 	}
 	for i := range all {
 		other := &all[i]
 		if other.UID != team.UID && other.Spec.Namespace == wanted && quota.Older(other, team) {
 			return stuck(v1alpha1.ReasonNamespaceTaken,
-				"namespace %q belongs to Team %q, which is older; create another Team with a namespace of its own", wanted, other.Name), true
+				"namespace %q belongs to Team %q, which is older; create another Team with its own namespace", wanted, other.Name), true
 		}
 	}
 	return conditions.Summary{}, false

@@ -144,7 +144,7 @@ func (c *Clock) Check(*http.Request) error {
 	defer c.mu.Unlock()
 	switch {
 	case !c.measured:
-		return errors.New("the clock could not be compared with that of the Kubernetes API yet")
+		return errors.New("the clock could not be compared with the Kubernetes API's clock yet")
 	case c.inconsistent():
 		return fmt.Errorf("answers of the Kubernetes API give times that are more than %s apart: check the clocks of the control plane and of this node", maxSpread)
 	}
@@ -203,7 +203,7 @@ func (c *Clock) observe(date, sent, answered time.Time) {
 		c.correction = middle - c.set
 	}
 	if c.correction != was {
-		c.log.Warn("This machine's clock differs from that of the Kubernetes API, which Herald uses. Check the clock of this node",
+		c.log.Warn("This machine's clock differs from the Kubernetes API's clock, which Herald uses. Check the clock of this node",
 			"corrected", c.correction.String(), "was", was.String())
 	}
 }

@@ -56,7 +56,7 @@ type ForeignBucketError struct {
 // Error implements error.
 func (e *ForeignBucketError) Error() string {
 	return fmt.Sprintf("the bucket belongs to cluster %s, and this one is %s: nothing in it is removed. If that cluster is gone, or uses the bucket "+
-		"no longer, set media.takeOverFrom: %s in the configuration of the manager; otherwise give this installation a bucket of its own",
+		"no longer, set media.takeOverFrom: %s in the configuration of the manager; otherwise give this installation its own bucket",
 		e.Cluster, e.Own, e.Cluster)
 }
 

@@ -25,7 +25,7 @@ import (
 // useNonce is the error of a request without the server's current nonce (RFC 9449, section 8). Nothing has happened yet.
 const useNonce = "use_dpop_nonce"
 
-const connectAgain = "connect the account once more"
+const connectAgain = "reconnect the account"
 
 const (
 	// lookupTimeout bounds the lookup of an account's server before a renewal, which the manager gives 15 s.

@@ -179,7 +179,7 @@ func (p *Platform) replyTo(ctx context.Context, job *platforms.Job) (*reply, *pl
 		return nil, failure
 	}
 	if !found {
-		return nil, platforms.Errorf(platforms.ClassPermanent, "the previous card of the tree is no longer on Bluesky").Advise("publish the rest of the tree by hand")
+		return nil, platforms.Errorf(platforms.ClassPermanent, "the previous card of the tree is no longer on Bluesky").Advise("publish the rest of the tree manually")
 	}
 	to := reply{Root: parent.strongRef(), Parent: parent.strongRef()}
 	if root := parent.Value.Reply.Root; root.URI != "" && root.CID != "" {

@@ -159,7 +159,7 @@ func (s *search) result() (platforms.LookupResult, error) {
 		found = s.own
 	case s.unclear:
 		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown,
-			"the Page has a post with the same text, but Facebook does not show whether its photos are those of this post").Advise("compare them by hand")
+			"the Page has a post with the same text, but Facebook does not show whether its photos are those of this post").Advise("compare them manually")
 	}
 	r := found.Result()
 	r.Certain = len(s.own) == 1

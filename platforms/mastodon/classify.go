@@ -51,7 +51,7 @@ var table = []row{
 	{http.StatusForbidden, "outside the authorized scopes", platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount, "the access token lacks a permission", newToken), "api/oauth-scopes"},
 	{http.StatusForbidden, "Your login", platforms.NewError(platforms.ClassRestricted, platforms.SubjectAccount, "the server has disabled the account's login", signIn), baseController},
 	{http.StatusForbidden, "", platforms.NewError(platforms.ClassRestricted, platforms.SubjectAccount, "the server does not allow the account to do this", signIn), errorHandling},
-	{http.StatusNotFound, "trying to reply", permanent("", "the previous card of the tree is no longer on Mastodon", "publish the rest of the tree by hand"), postService},
+	{http.StatusNotFound, "trying to reply", permanent("", "the previous card of the tree is no longer on Mastodon", "publish the rest of the tree manually"), postService},
 	{http.StatusNotFound, "", permanent("", "Mastodon did not find what the request refers to", "check whether the account still exists on its server"), methodStatuses},
 	{http.StatusGone, "", platforms.NewError(platforms.ClassRestricted, platforms.SubjectAccount, "the account is suspended on its server", signIn), "methods/accounts"},
 	{http.StatusUnprocessableEntity, "already attached to another", platforms.NewError(platforms.ClassDuplicate, "", "Mastodon already has a post with a file of this one", ""), postService},

@@ -46,7 +46,7 @@ const (
 	mostClient       = 100
 	clientCharacters = text.Letters + text.Digits + "-._~"
 
-	connectAgain = "connect the account once more"
+	connectAgain = "reconnect the account"
 )
 
 var hostPattern = regexp.MustCompile(`^([a-z0-9-]+\.)+[a-z0-9-]+(:[1-9][0-9]{0,4})?$`)

@@ -117,7 +117,7 @@ func (p *Platform) add(s *search, post *listedPost) {
 func (s *search) result() (platforms.LookupResult, error) {
 	if len(s.matches) == 0 && s.unclear {
 		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown,
-			"X lists a post with the text of this card, but does not show which post it replies to").Advise("look for the card by hand")
+			"X lists a post with the text of this card, but does not show which post it replies to").Advise("look for the card manually")
 	}
 	return s.matches.Result(), nil
 }

@@ -48,7 +48,7 @@ const (
 	waitOrLess  = "wait, or post less often"
 	changeText  = "change the text"
 	notMentions = "X accepts replies from an app on a self-serve plan only if the author of the parent post has mentioned or quoted the account"
-	replyAdvice = "publish the rest of the tree by hand, or have the administrator use an app with an Enterprise plan"
+	replyAdvice = "publish the rest of the tree manually, or have the administrator use an app with an Enterprise plan"
 )
 
 // table lists X's known errors. The first matching row applies. The messages do not vary between calls.

@@ -668,7 +668,7 @@ func TestDecideFails(t *testing.T) {
 			s.scheduled(-2 * time.Hour)
 			attempt.Block(s.target, v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotReady, Problem: "the token was revoked"})
 			s.entered().TryUntil = v1alpha1.NewTimePtr(t0.Add(-time.Second))
-		}, v1alpha1.ReasonMissedSchedule, "What was in the way: the token was revoked"},
+		}, v1alpha1.ReasonMissedSchedule, "The reason was: the token was revoked"},
 		"a connection that was never created": {"the message contains the remedy", func(s *situation) {
 			s.scheduled(-2 * time.Hour)
 			s.Invalid = func() field.ErrorList { return notFound }

@@ -81,7 +81,7 @@ func TestDecideEnters(t *testing.T) {
 			s.Unowned = true
 			s.scheduled(-2 * time.Hour)
 			s.Post.CreationTimestamp = metav1.NewTime(t0.Add(-time.Hour - time.Second))
-		}, entries, `0 x failed (MissedSchedule: not published within 1h0m0s of its time. What was in the way: no Team owns namespace "team", so Herald does nothing in it);`},
+		}, entries, `0 x failed (MissedSchedule: not published within 1h0m0s of its time. The reason was: no Team owns namespace "team", so Herald does nothing in it);`},
 		"a namespace whose team is not ready yet, after a restore": {"the earlier outcome is read from its record, however late", func(s *situation) {
 			s.Unowned = true
 			s.scheduled(-2 * time.Hour)
@@ -96,7 +96,7 @@ func TestDecideEnters(t *testing.T) {
 			s.entered()
 			s.scheduled(-2 * time.Hour)
 			fail(s.entry(0), v1alpha1.Blocked{Reason: v1alpha1.ReasonPlanLimit, Problem: "no room"})
-		}, entries, `0 x failed (PlanLimit: no room);1 x failed (MissedSchedule: not published within 1h0m0s of its time. What was in the way: spec.connectionRef: Not found: "x");`},
+		}, entries, `0 x failed (PlanLimit: no room);1 x failed (MissedSchedule: not published within 1h0m0s of its time. The reason was: spec.connectionRef: Not found: "x");`},
 		"an edit": {"the reasons belong to the previous content", func(s *situation) {
 			s.scheduled(time.Hour)
 			t := s.entered()

@@ -74,7 +74,7 @@ func (f *Facts) matchRetry() []retryMatch {
 		return matches
 	case original == nil:
 		return allMatches(matches, retryMatch{target: nothingToRetry, refused: fmt.Sprintf(
-			"the post %q, which this one retries, does not exist any more: it was deleted or archived", name)})
+			"the post %q, which this one retries, no longer exists: it was deleted or archived", name)})
 	case !original.Status.Finished:
 		return allMatches(matches, retryMatch{target: nothingToRetry, waits: unfinishedOriginal(original)})
 	}

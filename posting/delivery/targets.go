@@ -258,7 +258,7 @@ func (f *Facts) expire(i int, t *v1alpha1.TargetStatus) {
 	switch {
 	case attempt.AmbiguousSince(t) != nil:
 	case t.Blocked != nil:
-		why.Problem = fmt.Sprintf("not published within %s of its time. What was in the way: %s", f.tryDuration(t), why.Problem)
+		why.Problem = fmt.Sprintf("not published within %s of its time. The reason was: %s", f.tryDuration(t), why.Problem)
 	default:
 		why.Problem = "not published: " + why.Problem
 	}

@@ -92,7 +92,7 @@ func (v *validation) video(path *field.Path) field.ErrorList {
 	}
 	if at, length := v.post.Spec.Video.ThumbnailOffsetMillis, media.Status.DurationMillis; at != nil && length > 0 && int64(*at) > length {
 		errs = append(errs, field.Invalid(path.Child("thumbnailOffsetMillis"), *at,
-			fmt.Sprintf("lies behind the end of the video, which takes %s; choose a moment within", time.Duration(length)*time.Millisecond)))
+			fmt.Sprintf("is after the end of the video, which is %s long; choose an earlier time", time.Duration(length)*time.Millisecond)))
 	}
 	return errs
 }

@@ -103,7 +103,7 @@ func linkBinding() *rbacv1.RoleBinding {
 func demoToken(ctx context.Context, c client.Client) (string, error) {
 	key := &v1alpha1.APIKey{
 		ObjectMeta: metav1.ObjectMeta{Namespace: DemoNamespace, Name: demoKey},
-		Spec:       v1alpha1.APIKeySpec{Description: "Made by the local run; its token stands in .local/env"},
+		Spec:       v1alpha1.APIKeySpec{Description: "Made by the local run; its token is in .local/env"},
 	}
 	if err := createMissing(ctx, c, key); err != nil {
 		return "", err

@@ -189,7 +189,7 @@ func decodeIndex(team Team, data []byte) (*index, error) {
 	}
 	d := &decoder{rest: payload}
 	if of := (Team{d.text(), d.text()}); d.err == nil && of != team {
-		return nil, fmt.Errorf("%w: %s is that of team %s in namespace %s", ErrDamaged, team.index(), of.Name, of.Namespace)
+		return nil, fmt.Errorf("%w: %s belongs to team %s in namespace %s", ErrDamaged, team.index(), of.Name, of.Namespace)
 	}
 	x := &index{revision: d.varint(), manifest: d.id()}
 	x.head = d.rows()

@@ -139,9 +139,9 @@ func (j *job) validate(output []byte) (Output, error) {
 	case err != nil:
 		return Output{}, damaged(fmt.Errorf("the rendition: %w", err))
 	case a.MIMEType != jpegType && a.MIMEType != pngType, "image/"+format != a.MIMEType, !j.Target.allows(a.MIMEType):
-		return Output{}, damaged(fmt.Errorf("the rendition is %s and said to be %.40q", format, a.MIMEType))
+		return Output{}, damaged(fmt.Errorf("the rendition is %s, but was reported as %.40q", format, a.MIMEType))
 	case config.Width != a.Width, config.Height != a.Height, a.Width > l.canvasWidth, a.Height > l.canvasHeight:
-		return Output{}, damaged(fmt.Errorf("the rendition has %d × %d pixels, and is said to have %d × %d", config.Width, config.Height, a.Width, a.Height))
+		return Output{}, damaged(fmt.Errorf("the rendition has %d × %d pixels, but was reported as %d × %d", config.Width, config.Height, a.Width, a.Height))
 	case j.Target.MaxBytes > 0 && int64(len(result.Data)) > j.Target.MaxBytes:
 		return Output{}, damaged(fmt.Errorf("the rendition has %d bytes", len(result.Data)))
 	}

@@ -126,5 +126,5 @@ func (c *Client) NoList() *platforms.Error {
 // TooManyPages is the error for a listing that exceeds the page limit.
 func (c *Client) TooManyPages() *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown,
-		"the account has since published more on %s than Herald reads, so Herald cannot find out whether the post is among it", c.Name).Advise("look for the post by hand")
+		"the account has since published more on %s than Herald reads, so Herald cannot find out whether the post is among it", c.Name).Advise("look for the post manually")
 }

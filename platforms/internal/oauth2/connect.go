@@ -125,7 +125,7 @@ func ExchangeUnanswered(c *client.Client, err error) *platforms.Error {
 	return failure
 }
 
-const onceMore = "connect the account once more"
+const onceMore = "reconnect the account"
 
 // BadCode is the error for a code that the platform does not accept.
 func BadCode(c *client.Client, cause error) *platforms.Error {

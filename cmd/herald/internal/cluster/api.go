@@ -49,13 +49,13 @@ func Connect(kubeconfig, userAgent string) (*API, error) {
 		return nil, fmt.Errorf("cannot determine the namespace of this process: %w", err)
 	}
 	config.UserAgent = userAgent
-	// With compression, each watch holds a decompressor of 40 KiB, and the API server compresses each of its events.
+	// With compression, each watch would hold a 40 KiB decompressor, and the API server would compress every event.
 	config.DisableCompression = true
 	return &API{Config: config, Namespace: namespace}, nil
 }
 
 // Await connects a process that keeps running: it follows the clock of the Kubernetes API until ctx is done, and waits
-// until the API responds. Meanwhile it serves the probes of health. It returns an error if the API or its CRDs are too
+// until the API responds. Meanwhile, it serves the probes on health. It returns an error if the API or its CRDs are too
 // old for this version, but not if ctx ends first.
 func Await(ctx context.Context, kubeconfig, userAgent string, health configv1alpha1.Endpoint, log *slog.Logger) (*API, error) {
 	a, err := Connect(kubeconfig, userAgent)
@@ -79,7 +79,7 @@ func (a *API) syncClock(ctx context.Context, log *slog.Logger) {
 	config := rest.CopyConfig(a.Config)
 	go func() {
 		if err := a.Clock.Watch(ctx, config); err != nil {
-			log.ErrorContext(ctx, "The clock is compared with that of the Kubernetes API by its other answers alone", "error", err)
+			log.ErrorContext(ctx, "The clock is no longer compared with the Kubernetes API's clock at regular intervals, only on other requests", "error", err)
 		}
 	}()
 }
@@ -91,7 +91,7 @@ const (
 	apiPatience = 15 * time.Minute
 	// apiPause is the pause between two attempts.
 	apiPause = 2 * time.Second
-	// apiSilence is the interval of the log line about the wait.
+	// apiSilence is the interval between log lines about the wait.
 	apiSilence = time.Minute
 )
 

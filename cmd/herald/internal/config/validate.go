@@ -25,7 +25,7 @@ import (
 // longestCall is the longest timeout of a call to a platform; a test compares it with the platforms.
 const longestCall = time.Minute
 
-// identity matches the UID of a namespace in the format of Kubernetes.
+// identity matches a namespace's UID in Kubernetes' format.
 var identity = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 type validator struct {
@@ -80,7 +80,7 @@ func (j *validator) manager(c *configv1alpha1.ManagerConfiguration) {
 	}
 }
 
-// unsaved validates the folder for renewed tokens: it needs a folder and a key, or neither.
+// unsaved validates the settings for unsaved tokens, which are both a folder and a key, or neither.
 func (j *validator) unsaved(u configv1alpha1.Unsaved) {
 	const section = "credentials.unsaved"
 	switch {
@@ -138,7 +138,7 @@ func (j *validator) times(c *configv1alpha1.ManagerConfiguration) {
 		j.report("leaderElection.leaseDuration", "another process could take the lease while this one still works",
 			fmt.Sprintf("write more than renewDeadline, which is %s", lease.RenewDeadline.Duration))
 	}
-	// client-go rejects less: it lengthens each pause by up to a fifth.
+	// client-go would reject such a deadline: it lengthens each pause by up to a fifth.
 	if 5*lease.RenewDeadline.Duration <= 6*lease.RetryPeriod.Duration {
 		j.report("leaderElection.renewDeadline", "it leaves no time for a second try", fmt.Sprintf("write more than 1.2 times retryPeriod, which is %s", lease.RetryPeriod.Duration))
 	}
@@ -201,8 +201,7 @@ func (j *validator) apiserver(c *configv1alpha1.APIServerConfiguration) {
 	}
 }
 
-// listens validates the listen addresses: the common ones and one of the process, each alone, and that no port is used
-// twice.
+// listens validates each listen address, the common ones and the process's own, and checks that no port is used twice.
 func (j *validator) listens(c *configv1alpha1.Common, own, address string) {
 	addresses := map[string]string{
 		"health.bindAddress": c.Health.BindAddress, "metrics.bindAddress": c.Metrics.BindAddress,
@@ -319,8 +318,8 @@ func (j *validator) server(path, field, address, example string) {
 	}
 }
 
-// blueskyClient validates the address of the document that identifies the installation to servers, which read it over HTTPS, and
-// that a process that uses it has its key. site is the site's address, or "".
+// blueskyClient validates the address of the document that identifies the installation to servers, which read it over
+// HTTPS, and requires its key if needsKey is true. site is the site's address, or "".
 func (j *validator) blueskyClient(c *configv1alpha1.Platforms, site string, needsKey bool) {
 	const section = "platforms.bluesky"
 	if c.Bluesky == nil || c.Bluesky.ClientID == "" || c.Sandbox.URL != "" {
@@ -385,6 +384,6 @@ func (j *validator) webAddress(path, address, example string) (u *url.URL, ok bo
 func (j *validator) store(path, address string) {
 	const example = "https://s3.example.com"
 	if u, ok := j.webAddress(path, address, example); ok && u.Path != "" && u.Path != "/" {
-		j.report(path, "it has a path", "write one like "+example+"; the bucket has a field of its own, media.bucket")
+		j.report(path, "it has a path", "write one like "+example+"; the bucket has its own field, media.bucket")
 	}
 }

@@ -21,7 +21,7 @@ func (j *validator) web(c *configv1alpha1.APIServerConfiguration) {
 		j.report("siteURL", "it has a path, and the web application is at the root of its host", "remove the path, or set web.enabled: false")
 	}
 	if len(validation.IsDNS1123Subdomain(c.Web.SignInSecret)) > 0 {
-		j.report("web.signInSecret", fmt.Sprintf("%q is not the name of a Secret", c.Web.SignInSecret), "write that of the Secret of the installation, such as herald-web")
+		j.report("web.signInSecret", fmt.Sprintf("%q is not the name of a Secret", c.Web.SignInSecret), "write the name of the installation's Secret, such as herald-web")
 	}
 	if len(validation.IsDNS1123Subdomain(c.Web.RolePrefix)) > 0 {
 		j.report("web.rolePrefix", fmt.Sprintf("no role's name can start with %q", c.Web.RolePrefix), "write the name of the release, such as herald")

@@ -64,7 +64,7 @@ func tracingOptions(c *configv1alpha1.Tracing, service, version string, log *slo
 		return nil, err
 	}
 	if protocol := env.of("PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %s, and Herald speaks http/protobuf alone; name that, and the collector's port for it, usually 4318", protocol)
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %s, and Herald supports only http/protobuf; set that, and the collector's port for it, usually 4318", protocol)
 	}
 	collector := tracing.Collector{URL: address, Proxy: http.ProxyFromEnvironment, Gzip: env.of("COMPRESSION") == "gzip"}
 	if collector.Header, err = headersOf(env.of("HEADERS")); err != nil {

@@ -96,7 +96,7 @@ func (s *Scaler) toZero(ctx context.Context, name string) (selector string, err 
 		_, err = fmt.Fprintf(s.Out, "there is no Deployment %s/%s to scale down\n", s.Namespace, name)
 		return "", err
 	case err != nil:
-		return "", fmt.Errorf("cannot scale Deployment %s/%s to 0; do so by hand, or run this again: %w", s.Namespace, name, err)
+		return "", fmt.Errorf("cannot scale Deployment %s/%s to 0; do so manually, or run this again: %w", s.Namespace, name, err)
 	}
 	_, err = fmt.Fprintf(s.Out, "Deployment %s/%s is scaled to 0; waiting for its pods to end\n", s.Namespace, name)
 	return selector, err

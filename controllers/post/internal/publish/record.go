@@ -85,7 +85,7 @@ func (p *Publisher) storeClaim(ctx context.Context, post *v1alpha1.Post, memory 
 
 // ErrDropped is returned when the API server did not store all fields of a claim.
 var ErrDropped = errors.New("the Kubernetes API dropped part of the record of the delivery, so that nothing was sent: the resource definition " +
-	"posts.social.herald.dev that it serves is older than this program; apply that of this version")
+	"posts.social.herald.dev that it serves is older than this program; apply this version's definition")
 
 // verifyStored returns ErrDropped if the stored claim lacks a field that was written: an API server drops unknown
 // fields without an error. Without its full record, a target would be sent again.
