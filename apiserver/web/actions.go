@@ -49,7 +49,7 @@ func (s *Site) reschedule(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// The parameters of a page that shows that a post was moved.
+// The parameters of an address whose page shows that a post was moved.
 const (
 	paramSaid  = "said"
 	paramMoved = "moved"
@@ -57,9 +57,9 @@ const (
 	paramIs    = "is"
 )
 
-// afterMove returns one of our addresses, with the moved posts.
+// afterMove adds the parameters about a moved post to an address on this site.
 func afterMove(address, id string, was, is time.Time) string {
-	u, _ := url.Parse(address) // it was parsed before
+	u, _ := url.Parse(address) // it has already been parsed
 	q := u.Query()
 	q.Set(paramSaid, paramMoved)
 	q.Set(paramMoved, id)
@@ -93,7 +93,7 @@ func (v *visit) undoMove() g.Node {
 		submit("Undo (move back to "+was.In(v.zone).Format(momentForm)+")", "small"))
 }
 
-// localPath returns an address from a form if it has the given path on our site, and "" otherwise.
+// localPath returns an address from a form if it has the given path on this site, and "" otherwise.
 func localPath(address, page string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Path != page {

@@ -15,7 +15,7 @@ import (
 // agendaSize is the number of posts per page of the agenda.
 const agendaSize = 50
 
-// agenda lists the posts from a day on, by day.
+// agenda lists the posts by day, starting on a given day.
 func (s *Site) agenda(v *visit, c *calendar) (g.Node, error) {
 	q := c.search(v)
 	q.From, q.SoonestFirst, q.Limit, q.Cursor = v.midnight(c.day), true, agendaSize, cursorIn(v.URL.Query())

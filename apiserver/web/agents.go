@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Rights to grants that other users gave. Users can always see and revoke grants that they gave.
+// Permissions for other users' grants. Users can always see and revoke their own.
 var (
 	seeGrants    = right{verbList, "oauthgrants"}
 	updateGrants = right{verbUpdate, "oauthgrants"}
@@ -90,7 +90,7 @@ var revocationReasons = map[string]string{
 	v1alpha1.GrantExpired:   "Expired",
 }
 
-// origin returns where an agent comes from, and whether that is verified.
+// origin describes an agent's origin, and whether it is verified.
 func origin(client *v1alpha1.OAuthGrantClient) string {
 	if client.Verified {
 		return client.ID + ", verified"
@@ -115,7 +115,7 @@ func lastCall(v *visit, grant *v1alpha1.OAuthGrant) g.Node {
 	return g.Text("never")
 }
 
-// revokeAgent revokes one of the visitor's own agents or, with the right to update grants, any agent.
+// revokeAgent revokes one of the visitor's own agents or, with permission to update grants, any agent.
 func (s *Site) revokeAgent(w http.ResponseWriter, v *visit) error {
 	may, err := s.allowed(v.Context(), v, updateGrants)
 	if err != nil {

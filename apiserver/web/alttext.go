@@ -21,7 +21,7 @@ import (
 // times, in the order of the list.
 type fileFields map[string][]string
 
-// kindAlt is the kind of the field for an alt text.
+// kindAlt is the kind of the alt text fields.
 const kindAlt = "alt"
 
 // fieldName returns the name of a file's fields of one kind. list is the name of the field that lists the file.
@@ -42,7 +42,7 @@ func (a fileFields) read(form url.Values, list string, ids []string) {
 	}
 }
 
-// nth returns the value of the nth field of a name, or "" if there are fewer.
+// nth returns the nth value of a field name, or "" if there are fewer.
 func (a fileFields) nth(name string, n int) string {
 	if n < len(a[name]) {
 		return a[name][n]
@@ -85,8 +85,8 @@ func fieldsOfFiles(spec *v1alpha1.PostSpec) fileFields {
 	return a
 }
 
-// altField is the field for a file's alt text, with a reminder while it is empty. For a file that is still to be
-// uploaded, the page's script sets the names. ofFile is the file's own alt text, which applies while the field is empty.
+// altField is the field for a file's alt text, with a reminder while it is empty. For a file that has not been uploaded
+// yet, the page's script sets the names. ofFile is the file's own alt text, which applies while the field is empty.
 func altField(name, altText, file, ofFile string) g.Node {
 	return h.Label(h.Class("alt"), g.Text("Alt text"),
 		g.If(ofFile == "", h.Span(h.Class("soft"), g.Text("Not described yet. People who cannot see it depend on this."))),

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// withPictures returns a world with three described and undescribed pictures, and a draft that shows them.
+// withPictures returns a world with three pictures, with and without alt texts, and a draft that shows them.
 func withPictures() *world {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.upload("m-own", func(m *v1alpha1.Media) { m.Spec.AltText = "A rocket" })

@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// connectByPassword asks for an account's handle and an app password, which users create on the given page, and connects
-// the account once both are entered. After a mistake it asks again.
+// connectByPassword asks for an account's handle and an app password, which users create on the given page, and
+// connects the account once both are entered. After an error it asks again.
 func (s *Site) connectByPassword(w http.ResponseWriter, v *visit, platform v1alpha1.Platform, page string) error {
 	typed := &connect.Credentials{
 		Platform: platform, Name: v.PostForm.Get("name"), Password: v.PostForm.Get("password"), Reconnect: v.PostForm.Get("connection"),

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/test/realplatforms"
 )
 
-// byPassword is a platform whose accounts are connected by an app password, and which accepts none.
+// byPassword is a platform whose accounts are connected with an app password, and which rejects every password.
 type byPassword struct{ platforms.Platform }
 
 func (byPassword) AppPasswords() string { return "https://bsky.example/settings" }
@@ -76,8 +76,8 @@ func TestConnectByAppPassword(t *testing.T) {
 	}
 }
 
-// TestLaterPlatformsAreNotMentioned checks that the pages of an installation that does not publish to a platform which
-// version 1 of the API does not have do not name it.
+// TestLaterPlatformsAreNotMentioned checks that pages do not name a platform that version 1 of the API lacks, unless
+// the installation publishes to it.
 func TestLaterPlatformsAreNotMentioned(t *testing.T) {
 	t.Parallel()
 	const bluesky, mastodon = v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon

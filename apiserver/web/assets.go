@@ -19,7 +19,7 @@ import (
 //go:embed assets/*.css assets/*.js assets/*.svg
 var files embed.FS
 
-// asset is a static file. Its name contains a hash of its content, so that browsers can cache it forever.
+// asset is a static file. Its name contains a hash of its content, so browsers can cache it forever.
 type asset struct {
 	contentType string
 	body        request.Fixed
@@ -49,8 +49,8 @@ func newAssets() assets {
 	return all
 }
 
-// needless matches what browsers do not need, by the extension of the file: comments that have lines of their own, and indentation. They
-// are a fifth of the weight of scripts. No template literal continues on another line.
+// needless matches text that browsers do not need, by file extension: comments on lines of their own, and indentation.
+// They make up a fifth of the scripts' size. Removing them is safe, because no template literal spans several lines.
 var needless = map[string]*regexp.Regexp{
 	".css": regexp.MustCompile(`(?ms)/\*.*?\*/\n?|^[ \t]+`),
 	".js":  regexp.MustCompile(`(?m)^[ \t]*//.*\n|^[ \t]+`),
@@ -62,8 +62,8 @@ func hashed(name string, data []byte) string {
 	return strings.TrimSuffix(name, extension) + "-" + hex.EncodeToString(sum[:])[:hashLength] + extension
 }
 
-// assetPolicy replaces the pages' Content-Security-Policy, whose origins would be most of a small file's headers. A file
-// that is opened as a page runs and loads nothing.
+// assetPolicy replaces the pages' Content-Security-Policy, whose origins would make up most of a small file's headers.
+// With it, a file that is opened as a page neither runs nor loads anything.
 const assetPolicy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
 
 // pagesOnly are headers of Guard that have no effect on a file, or repeat assetPolicy.

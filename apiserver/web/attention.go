@@ -36,8 +36,8 @@ func (v *visit) isUnhandled(p *postindex.Summary) bool {
 }
 
 // needing returns how many of the team's posts and accounts need a user: posts with an unknown outcome, recently failed
-// posts, and accounts whose state does not end by itself. The overview lists them. Archived posts can no longer be
-// answered.
+// posts, and accounts with problems that do not resolve themselves. The overview lists them. The outcome of an archived
+// post can no longer be resolved, so it does not count.
 func (s *Site) needing(v *visit) int {
 	counts := s.Service.Index.Counts(v.namespace)
 	n := counts.AllUndecided() + s.unhandled(v)
@@ -76,7 +76,7 @@ func needingPrefix(n int) string {
 	return "(" + needingText(n) + ") "
 }
 
-// dismiss records that a failed post needs no person any more.
+// dismiss records that a failed post no longer needs a user.
 func (s *Site) dismiss(w http.ResponseWriter, v *visit) error {
 	if _, err := s.readForm(w, v); err != nil {
 		return err

@@ -21,7 +21,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestNeedsAPerson verifies what counts as needing a user, in the navigation and in the titles of all pages.
+// TestNeedsAPerson verifies which posts and accounts count as needing a user, in the navigation and in the titles of
+// all pages.
 func TestNeedsAPerson(t *testing.T) {
 	t.Parallel()
 	notReady := func(reason string) func(*world) {
@@ -156,7 +157,7 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// TestDismiss verifies that a user dismisses a failed post on the overview or on its page, and only with the right to
+// TestDismiss verifies that a user dismisses a failed post on the overview or on its page, and only with permission to
 // change posts.
 func TestDismiss(t *testing.T) {
 	t.Parallel()

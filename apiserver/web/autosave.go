@@ -21,7 +21,7 @@ import (
 // savesPerMinute limits one person's autosaves. A page sends at most one every two seconds.
 const savesPerMinute = 120
 
-// Errors of a form that cannot be a draft yet.
+// Errors for a form that is not a valid draft yet.
 var (
 	errNothing = errors.New("there is nothing to save yet")
 	errNowhere = errors.New("choose an account; a draft is saved for an account")
@@ -36,7 +36,7 @@ func (v *visit) draftAttributes(c *composer) g.Node {
 	}
 }
 
-// saveNew stores an unfinished new post as a draft: one for each form.
+// saveNew stores an unfinished new post as a draft: one draft per form.
 func (s *Site) saveNew(w http.ResponseWriter, v *visit) error {
 	return s.autosave(w, v, func(written *writing, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
 		if written.version == "" && isEmpty(&spec) {
@@ -81,8 +81,8 @@ func (s *Site) autosave(w http.ResponseWriter, v *visit, save func(*writing, v1a
 	return nil
 }
 
-// notSaved responds with the reason, and after a conflict with both versions of the post. That a form is not a valid
-// draft yet is no failure of the request: it is so while a user writes.
+// notSaved responds with the reason, and after a conflict with both versions of the post. A form that is not a valid
+// draft yet does not make the request fail: this is normal while a user is writing.
 func (s *Site) notSaved(w http.ResponseWriter, v *visit, written *writing, err error) error {
 	known, ok := errors.AsType[*bridge.Error](err)
 	switch {
@@ -125,7 +125,7 @@ func isEmpty(spec *v1alpha1.PostSpec) bool {
 	return (spec.Image == nil || len(spec.Image.MediaRefs) == 0) && (spec.Video == nil || spec.Video.MediaRef.Name == "")
 }
 
-// storeComposed publishes, schedules or saves the draft that a form was autosaved as. It reports false if there is none.
+// storeComposed publishes, schedules or saves the draft that a form was autosaved as. found is false if there is none.
 func (s *Site) storeComposed(w http.ResponseWriter, v *visit, form *composer) (found bool, err error) {
 	post, err := s.Service.ComposedPost(v.Context(), v.caller, form.key)
 	if post == nil {

@@ -45,7 +45,7 @@ func (w *world) save(t *testing.T, who *access.Person, path string, form url.Val
 	return answer.Code, out
 }
 
-// with returns a form with some other values.
+// with returns a form with some values replaced.
 func with(form url.Values, pairs ...string) url.Values {
 	changed := maps.Clone(form)
 	for i := 0; i < len(pairs); i += 2 {
@@ -92,7 +92,8 @@ func TestAutosave(t *testing.T) {
 	}
 }
 
-// TestAutosaveUnderWay verifies that a form that is sent while it is being saved, or is sent twice, has one post.
+// TestAutosaveUnderWay verifies that a form that is sent while it is being saved, or is sent twice, creates only one
+// post.
 func TestAutosaveUnderWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -160,7 +161,7 @@ func TestAutosaveRefused(t *testing.T) {
 	}
 }
 
-// TestAutosaveLimit verifies that a user's saves are limited, apart from their other requests.
+// TestAutosaveLimit verifies that a user's saves are limited separately from their other requests.
 func TestAutosaveLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -177,7 +178,7 @@ func TestAutosaveLimit(t *testing.T) {
 	w.get(t, editor, "/teams/"+acme+"/posts/p-1/edit")
 }
 
-// TestAnotherKind verifies that a draft stays the same post when its kind changes, while it is written and later.
+// TestAnotherKind verifies that a draft stays the same post when its kind changes, while it is being written and later.
 func TestAnotherKind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -199,7 +200,8 @@ func TestAnotherKind(t *testing.T) {
 	}
 }
 
-// TestKindOfScheduledPost verifies that a scheduled post's form has no kinds, and that a forged one has no effect.
+// TestKindOfScheduledPost verifies that a scheduled post's form offers no choice of kind, and that a forged kind has no
+// effect.
 func TestKindOfScheduledPost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -213,8 +215,8 @@ func TestKindOfScheduledPost(t *testing.T) {
 	}
 }
 
-// TestConflict verifies that a user who wrote an outdated version sees both versions and chooses, with the page's
-// script and without it.
+// TestConflict verifies that a user who edited an outdated version sees both versions and can choose one, with and
+// without the page's script.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -281,7 +283,7 @@ func TestSignInLeadsBack(t *testing.T) {
 	}
 }
 
-// TestComposerStateIsPreserved verifies which pages have an autosave, and for whom.
+// TestComposerStateIsPreserved verifies which pages autosave, and for which users.
 func TestComposerStateIsPreserved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

@@ -32,17 +32,18 @@ const (
 	bulkMove    bulkAct = "move"
 	bulkCancel  bulkAct = "cancel"
 	bulkPublish bulkAct = "publish"
-	// bulkCopy copies posts to new drafts; bulkWithdraw cancels scheduled posts as well. They follow other actions.
+	// bulkCopy copies posts to new drafts; bulkWithdraw also cancels scheduled posts. They are offered after other
+	// actions.
 	bulkCopy     bulkAct = "copy"
 	bulkWithdraw bulkAct = "withdraw"
 )
 
 const (
-	// maxBulk limits the posts of one action: more than a page of any list has.
+	// maxBulk limits the posts in one action. No page of a list has more.
 	maxBulk = 100
-	// maxDays limits how far posts can be moved at once.
+	// maxDays is the maximum number of days by which one action can move posts.
 	maxDays = 366
-	// bulkReads limits the posts that are read at the same time.
+	// bulkReads limits the posts that are read concurrently.
 	bulkReads = 8
 )
 
@@ -54,7 +55,7 @@ type bulkPlan struct {
 	// from and to are a scheduled post's times. For a draft, to is its publication time, or nil for immediately.
 	from, to *time.Time
 	version  string
-	// uncopied reports that a withdrawn post was cancelled, but not copied.
+	// uncopied reports that a withdrawn post was canceled, but not copied.
 	uncopied bool
 }
 
@@ -113,7 +114,7 @@ func (s *Site) confirmBulk(w http.ResponseWriter, v *visit) error {
 	if err != nil {
 		return err
 	}
-	// Each read of a post counts as a request. One is counted already.
+	// Each read of a post counts as a request. One has already been counted.
 	limits.MeterFrom(v.Context()).Whole(len(b.posts) - 1)
 	plans, err := s.planBulk(v, b)
 	if err != nil {
@@ -347,7 +348,7 @@ func (s *Site) problemOfDraft(ctx context.Context, v *visit, post *v1alpha1.Post
 	return inSentences(check.Problems[:1], func(i int) string { return check.Targets[i].Platform.Title() })[0]
 }
 
-// selectable reports whether a list has a checkbox for a post: if an action on several posts can change it.
+// selectable reports whether a list has a checkbox for a post, because an action on several posts can change it.
 func (v *visit) selectable(p *postindex.Summary) bool {
 	return v.may.update && !p.Archived && (p.Status == v1alpha1.PhaseDraft || p.Status == v1alpha1.PhaseScheduled)
 }
@@ -375,7 +376,7 @@ func (v *visit) bulkForm(found *postindex.Found, list g.Node) g.Node {
 		list)
 }
 
-// paramSelect selects all posts of a page.
+// paramSelect selects all posts on a page.
 const paramSelect = "select"
 
 // selection returns a post's checkbox in a list.

@@ -154,7 +154,7 @@ func TestBulkCancel(t *testing.T) {
 		t.Errorf("back leads to %s", back)
 	}
 	copying := bulkForm(t, result)
-	for range 2 { // a page that is loaded again sends its form again
+	for range 2 { // reloading a page sends its form again
 		says(t, "copies", mainOf(w.send(t, copying)), []string{"2 posts copied to new drafts", "One", "Two"}, nil)
 	}
 	if len(w.posts) != 5 {
@@ -179,7 +179,8 @@ func (w *world) followLinkAddress(tb testing.TB, page *html.Node, label string) 
 	return ""
 }
 
-// TestBulkPublish publishes drafts at once or when an agent asked for it, and withdraws those that are not due.
+// TestBulkPublish publishes drafts at once or at the time that an agent requested, and withdraws those that are not
+// due.
 func TestBulkPublish(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -218,7 +219,7 @@ func TestBulkPublish(t *testing.T) {
 	}
 }
 
-// TestBulkRights verifies that copies need the right to create posts, and that forms without posts do nothing.
+// TestBulkRights verifies that copies need permission to create posts, and that forms without posts do nothing.
 func TestBulkRights(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), without("create posts"))
@@ -276,7 +277,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestBulkCancelSeen verifies that only posts as the user saw them are cancelled.
+// TestBulkCancelSeen verifies that posts are canceled only if they have not changed since the user saw them.
 func TestBulkCancelSeen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), byProvider)
@@ -292,7 +293,7 @@ func TestBulkCancelSeen(t *testing.T) {
 	}
 }
 
-// TestBulkUncopied verifies that a post that is cancelled but not copied is reported as such, and can still be copied.
+// TestBulkUncopied verifies that a post that is canceled but not copied is reported as such, and can still be copied.
 func TestBulkUncopied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

@@ -29,8 +29,8 @@ type bulkResult struct {
 	note string
 }
 
-// applyBulk performs an action on several posts, one after the other, each like the action on a single post. A
-// form that is sent again has no effect: it contains each post's version, which an action and its undoing both change.
+// applyBulk performs an action on several posts, one after the other, each like the action on a single post. A form
+// that is sent again has no effect: it contains each post's version, which both an action and undoing it change.
 func (s *Site) applyBulk(w http.ResponseWriter, v *visit) error {
 	done, err := s.parseForm(w, v.Request, v.namespace)
 	v.done = done
@@ -49,7 +49,7 @@ func (s *Site) applyBulk(w http.ResponseWriter, v *visit) error {
 	case (act == bulkCopy || act == bulkWithdraw) && !v.may.compose():
 		return forbidden(createPosts, v)
 	}
-	// Each post counts as a request. One is counted already.
+	// Each post counts as a request. One has already been counted.
 	limits.MeterFrom(v.Context()).Whole(len(plans) - 1)
 	var changed, failed []*bulkResult
 	for _, p := range plans {
@@ -136,7 +136,7 @@ func (s *Site) bulkPublish(ctx context.Context, v *visit, p *bulkPlan) (string, 
 	return "", err
 }
 
-// bulkCopy copies a post to a new draft. The form's key makes that happen once.
+// bulkCopy copies a post to a new draft. The form's key prevents a second copy.
 func (s *Site) bulkCopy(ctx context.Context, v *visit, p *bulkPlan) (string, error) {
 	like, err := s.Service.DuplicatePost(ctx, v.caller, p.id)
 	if err != nil {
@@ -155,8 +155,8 @@ func (s *Site) bulkCopy(ctx context.Context, v *visit, p *bulkPlan) (string, err
 	return "", nil
 }
 
-// bulkWithdraw cancels a scheduled post and copies it to a new draft: a post that is not a draft cannot become one. Sent
-// again, it copies a post that it could only cancel.
+// bulkWithdraw cancels a scheduled post and copies it to a new draft: a post that is not a draft cannot become one. If
+// the form is sent again, a post that was canceled but not copied is copied.
 func (s *Site) bulkWithdraw(ctx context.Context, v *visit, p *bulkPlan) (string, error) {
 	if err := s.Service.CancelSeen(ctx, v.caller, p.id, p.version); err != nil {
 		post, unread := s.Service.ReadPost(ctx, v.caller, p.id)
@@ -238,7 +238,7 @@ func (s *Site) whyNot(v *visit, err error) string {
 	return "an internal error occurred; try again"
 }
 
-// undoBulk offers what can be done about an action afterwards.
+// undoBulk offers to undo an action or, after a cancellation, to copy the posts to new drafts.
 func (v *visit) undoBulk(act bulkAct, changed []*bulkResult, back string) g.Node {
 	var of []*bulkPlan
 	switch act {

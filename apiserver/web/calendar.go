@@ -61,7 +61,7 @@ func firstDayOf(r *http.Request) time.Weekday {
 	return time.Weekday(day % 7)
 }
 
-// calendarOf parses a calendar's address. An older form has a month instead of a date.
+// calendarOf parses a calendar's address. An older kind of address has a month instead of a date.
 func (v *visit) calendarOf() calendar {
 	query := v.URL.Query()
 	c := calendar{filters: filtersOf(query), span: spanMonth, firstDay: firstDayOf(v.Request)}
@@ -139,7 +139,7 @@ func dateIn(day time.Time, style, layout string) g.Node {
 	return h.Time(h.DateTime(day.Format(dateForm)), h.Data("show", style), g.Text(day.Format(layout)))
 }
 
-// step returns the anchor of the view before (-1) or after (1).
+// step returns the anchor of the previous (-1) or next (1) view.
 func (c calendar) step(by int) time.Time {
 	switch c.span {
 	case spanWeek:
@@ -164,7 +164,7 @@ func (c calendar) week() (first, last time.Time) {
 	return first, first.AddDate(0, 0, 6)
 }
 
-// calendar shows the posts of a month or a week by day, or from a day on, in the viewer's time zone.
+// calendar shows the posts of a month, a week or the agenda, by day, in the viewer's time zone.
 func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 	c := v.calendarOf()
 	narrow, err := s.narrow(v, string(placeCalendar), c.filters, c.params()...)
@@ -193,7 +193,7 @@ func (s *Site) calendar(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// calendarMenu chooses the view and the days.
+// calendarMenu is the menu for choosing the view and the days.
 func (v *visit) calendarMenu(c *calendar) g.Node {
 	step := func(by int, icon, label string) g.Node {
 		return h.A(h.Class("button square"), h.Href(c.at(v, c.span, c.step(by))), h.Aria("label", label), drawing(icon))

@@ -131,7 +131,7 @@ func TestFullDay(t *testing.T) {
 	}
 }
 
-// TestAgendaPages verifies that the agenda's pages follow one another, and back.
+// TestAgendaPages verifies that the agenda's pages link to the next page, and back.
 func TestAgendaPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -212,8 +212,8 @@ func TestFirstDayOfTheWeek(t *testing.T) {
 	}
 }
 
-// TestPastDays verifies that a day ends at midnight in the page's time zone: it then offers no new post, and takes none
-// that is dragged to it.
+// TestPastDays verifies that a day ends at midnight in the page's time zone: after that, it offers no new post and
+// accepts no dragged post.
 func TestPastDays(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

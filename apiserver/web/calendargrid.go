@@ -16,10 +16,11 @@ import (
 	texts "github.com/herald-social/herald/internal/text"
 )
 
-// perDay limits the posts of a day, for a page of at most 100 KB. The day links to its agenda, which has all of them.
+// perDay limits the posts that are shown for a day, to keep the page below 100 KB. The day links to its agenda, which
+// lists all of them.
 var perDay = map[span]int{spanMonth: 3, spanWeek: 18}
 
-// shortHeading limits the headings in a calendar, where two lines of a narrow column are visible.
+// shortHeading is the maximum length of a heading in a calendar, where only two lines in a narrow column are visible.
 const shortHeading = 44
 
 // grid is a month or a week as a table with a row for each week.
@@ -28,7 +29,7 @@ type grid struct {
 
 	s *Site
 	v *visit
-	// first is the first day of the table. It may belong to the month before.
+	// first is the first day of the table. It may belong to the previous month.
 	first time.Time
 	weeks int
 	days  []postindex.Day
@@ -104,7 +105,7 @@ func (t *grid) cell(i int) g.Node {
 	)
 }
 
-// allOf links to a day's agenda: with the number of posts that the day does not show or, on a phone, of all.
+// allOf links to a day's agenda, with the number of posts that are not shown or, on a phone, of all posts.
 func (t *grid) allOf(day time.Time, of *postindex.Day) g.Node {
 	left := of.Total - len(of.Posts)
 	return h.A(h.Class(classes("all", left == 0, "complete")), h.Href(t.at(t.v, spanAgenda, day)),

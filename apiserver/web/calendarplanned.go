@@ -15,11 +15,12 @@ import (
 	"github.com/herald-social/herald/posting/recurrence"
 )
 
-// Limits of the posts of schedules that a calendar announces.
+// Limits on the schedules' upcoming posts that a calendar shows.
 const (
-	// plannedPerDay limits those that a day shows.
+	// plannedPerDay limits those that are shown per day.
 	plannedPerDay = 2
-	// plannedPerSchedule limits the times that are computed, which are those of a month with several posts a day.
+	// plannedPerSchedule limits the times that are computed per schedule. It is enough for a month with several posts a
+	// day.
 	plannedPerSchedule = 200
 )
 
@@ -30,7 +31,7 @@ type planned struct {
 }
 
 // plannedPosts returns the posts that the team's schedules are going to create within the given bounds, by day. There
-// are none for a person who may not see schedules.
+// are none for a user who is not allowed to see schedules.
 func (s *Site) plannedPosts(v *visit, bounds []time.Time) ([][]planned, error) {
 	days := make([][]planned, len(bounds)-1)
 	last := bounds[len(bounds)-1]
@@ -60,12 +61,12 @@ func (s *Site) plannedPosts(v *visit, bounds []time.Time) ([][]planned, error) {
 	return days, nil
 }
 
-// timesFrom returns the times of the posts that a schedule is going to create, from the later of two instants on.
+// timesFrom returns the times of the posts that a schedule is going to create, starting at the later of two times.
 func timesFrom(of *bridge.Schedule, now, first time.Time) []time.Time {
 	if of.Rule == nil || of.Spec.Suspend || stateOfSchedule(of).tone == bad {
 		return nil
 	}
-	if of.Spec.Count == nil && first.After(now) { // the posts before do not have to be counted
+	if of.Spec.Count == nil && first.After(now) { // earlier posts do not have to be counted
 		now = first
 	}
 	return recurrence.Upcoming(of.Rule, of.PostSchedule, now, plannedPerSchedule)

@@ -26,7 +26,8 @@ func announced(calendar *html.Node) (found []string) {
 	return found
 }
 
-// TestCalendarAnnouncesSchedules verifies which posts a month shows that do not exist yet. Now is 1 December 2026, 09:00.
+// TestCalendarAnnouncesSchedules verifies which of the posts that do not exist yet appear in a month. Now is 1 December
+// 2026, 09:00.
 func TestCalendarAnnouncesSchedules(t *testing.T) {
 	t.Parallel()
 	at := func(text string) *v1alpha1.Time { return instantOf(t, text) }

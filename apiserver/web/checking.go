@@ -15,7 +15,7 @@ import (
 )
 
 // storing is how long a new account may exist without its Secret. The apiserver creates the Connection first, because
-// it owns the Secret, so the manager may check it in between.
+// it owns the Secret, so the manager may check it before the Secret exists.
 const storing = 15 * time.Second
 
 func beingChecked(c *v1alpha1.Connection, now time.Time) bool {

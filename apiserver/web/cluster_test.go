@@ -48,7 +48,7 @@ func missing(kind, name string) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: kind}, name)
 }
 
-// object is a kind of this API.
+// object is one of this API's types.
 type object[T any] interface {
 	metav1.Object
 	DeepCopy() T
@@ -252,7 +252,7 @@ func (c mediaOf) UpdateStatus(_ context.Context, media *v1alpha1.Media) (*v1alph
 
 func (c mediaOf) SetUploadDeadline(context.Context, string, string, time.Time) error { return nil }
 
-// uploaded returns all of a team's files, whatever their state.
+// uploaded returns all of a team's files, regardless of their state.
 func (c mediaOf) uploaded(_ context.Context, namespace string, most int) (files []v1alpha1.Media, more bool, err error) {
 	for _, m := range c.media {
 		if m.Namespace == namespace {

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Errors of a form that cannot be turned into a post.
+// Errors for a form that cannot be turned into a post.
 var (
 	errNoTime     = errors.New("choose a day and a time, or publish now")
 	errNoAudience = errors.New("choose who can see the post on TikTok")
@@ -165,7 +165,7 @@ func (s *Site) again(w http.ResponseWriter, v *visit, form *composer, err error)
 	return nil
 }
 
-// timeMissing reports whether no time was entered, or one that is not exactly one time.
+// timeMissing reports whether no time was entered, or one that a clock change skips or repeats.
 func timeMissing(err error) bool {
 	_, odd := errors.AsType[*oddHour](err)
 	return odd || errors.Is(err, errNoTime)

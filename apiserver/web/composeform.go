@@ -21,15 +21,15 @@ type composer struct {
 	action, check string
 	// exists reports that the post already exists.
 	exists bool
-	// scheduled reports that the post is scheduled, so that its kind cannot be changed and it cannot become a draft again.
+	// scheduled reports that the post is scheduled, so its kind cannot be changed and it cannot become a draft again.
 	scheduled bool
 	// save is the URL of the autosave; empty if the post is stored only on request.
 	save string
 	// draft is the id of the draft that the form is saved as; empty if it is unknown.
 	draft string
-	// again reports that the form was sent before, so that its fields are newer than what the browser has kept of it.
+	// again reports that the form was sent before, so its fields are newer than the copy that the browser has kept.
 	again bool
-	// versions shows both versions of a post that has changed meanwhile; nil otherwise.
+	// versions shows both versions of a post that has changed in the meantime; nil otherwise.
 	versions g.Node
 	// omitted lists the parts that a duplicate cannot copy.
 	omitted []string
@@ -239,7 +239,7 @@ func (s *Site) mediaFields(v *visit, c *composer) g.Node {
 	}
 }
 
-// placeRule returns the text about whether files are published with the location where they were taken.
+// placeRule explains whether files are published with the location where they were taken.
 func (v *visit) placeRule() string {
 	if v.team.Spec.Media.KeepLocation {
 		return "Your team publishes pictures and videos with the location where they were taken, if the files contain it."

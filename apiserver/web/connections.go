@@ -25,9 +25,9 @@ const warnBefore = 14 * 24 * time.Hour
 type accountState struct {
 	tone        tone
 	label, text string
-	// reconnect reports that connecting the account again helps.
+	// reconnect reports that connecting the account again solves the problem.
 	reconnect bool
-	// person reports that the state does not end by itself.
+	// person reports that the state does not resolve itself.
 	person bool
 }
 
@@ -57,7 +57,7 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	}
 }
 
-// restricted returns why the platform blocks publishing until the account's owner acts, or "".
+// restricted returns the platform's reason for blocking publishing until the account's owner acts, or "".
 func restricted(c *v1alpha1.Connection) string {
 	if refused := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionPublishingRefused); refused != nil && refused.Reason == v1alpha1.ReasonAccountRestricted {
 		return refused.Message
@@ -96,7 +96,7 @@ func (s *Site) connections(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// roomFor returns the text about how many of the plan's accounts are used. Disabled accounts do not count.
+// roomFor describes how many of the plan's accounts are used. Disabled accounts do not count.
 func roomFor(limit int, accounts []*v1alpha1.Connection) string {
 	used := 0
 	for _, c := range accounts {

@@ -100,7 +100,7 @@ func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.
 		),
 		h.Form(h.Method("post"), h.Action(oauth.AuthorizePath), h.Class("pick"),
 			hidden("consent", s.Agents.Seal(asked, of, team.Spec.Namespace)),
-			// No level is preselected, so that a single click cannot allow anything.
+			// No level is preselected, so a single click cannot allow anything.
 			h.FieldSet(h.Legend(g.Text("It may")), h.Ul(g.Map(indexes(len(offered)), func(i int) g.Node {
 				level := levels[i]
 				id := "level-" + string(level.scope)

@@ -90,7 +90,7 @@ func TestConsentOffers(t *testing.T) {
 }
 
 // TestThreatConsentClick verifies that an unintended click, such as the second click of a double click in another
-// window, allows nothing. A level has to be selected first, even if there is only one.
+// window, allows nothing. A level must be selected first, even if there is only one.
 func TestThreatConsentClick(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -248,7 +248,7 @@ func TestThreatConsentPhishing(t *testing.T) {
 			t.Errorf("%s: the response goes to %q, want %q", redirect, where, tc.where)
 		}
 	}
-	// A name is quoted, and cannot end its quotation.
+	// A name is quoted, and cannot contain the closing quotation mark.
 	named := w.serve(newRequest(&editor, consentPath(w.agentID(t, "Claude”, verified by its site, and “x", agentCallback), agentCallback, ""), nil)).Body.String()
 	if want := "Allow “Claude', verified by its site, and 'x”?"; !strings.Contains(textOf(parsed(t, named)), want) {
 		t.Errorf("the heading is not %q", want)

@@ -17,7 +17,7 @@ import (
 // Instagram's bounds of width divided by height, for an installation without Instagram.
 const portrait, landscape = 0.8, 1.91
 
-// cropDialog is the dialog in which a user crops a picture to a shape that Instagram takes. The page's script opens
+// cropDialog is the dialog in which a user crops a picture to a shape that Instagram accepts. The page's script opens
 // it.
 func (s *Site) cropDialog() g.Node {
 	limits, _ := s.Service.Capabilities(v1alpha1.PlatformInstagram)

@@ -53,7 +53,7 @@ func signingSecret(secret string) g.Node {
 		h.P(h.Class("soft"), g.Text("Enter it in the receiver, which verifies the signatures of Standard Webhooks with it."))))
 }
 
-// deliveryStates are the labels and tones of the states of a delivery.
+// deliveryStates are the labels and tones of delivery states.
 var deliveryStates = map[v1alpha1.DeliveryState]struct {
 	tone  tone
 	label string

@@ -39,7 +39,7 @@ var drawings = map[string]string{
 	"after":    `<path d="m10 6 6 6-6 6"/>`,
 }
 
-// drawing is an icon next to text of the same meaning.
+// drawing is an icon next to text with the same meaning.
 func drawing(name string) g.Node {
 	return g.Raw(`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">` + drawings[name] + `</svg>`)
 }

@@ -13,33 +13,33 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The types that a user can choose files of.
+// The types of files that a user can choose.
 const (
 	pictureTypes = "image/jpeg,image/png,image/webp"
 	videoTypes   = "video/mp4,video/quicktime"
 )
 
-// longestName limits a shown id: a form may contain any text in its place.
+// longestName limits the length of a displayed id, because a form may contain any text in its place.
 const longestName = 253
 
 // fileField is a field for files, which the page's script uploads.
 type fileField struct {
-	// name is that of the form's values, which are the files' ids.
+	// name is the name of the form's values, which are the files' ids.
 	name, label string
-	// types are the accepted MIME types. many accepts several files.
+	// types are the accepted MIME types. many allows several files.
 	types string
 	many  bool
-	// kind is the kind of post that shows the field; empty for the parts of a thread. A file that is dropped elsewhere
-	// chooses it.
+	// kind is the kind of post that shows the field; empty for the parts of a thread. Dropping a suitable file
+	// elsewhere on the page selects this kind.
 	kind  v1alpha1.Category
 	files []v1alpha1.MediaReference
 	// focus adds fields for focal points.
 	focus bool
-	// library lists the team's files, too.
+	// library also lists the team's files.
 	library bool
 }
 
-// dropZone is a field for files with those that are uploaded already.
+// dropZone is a field for files, with those that have already been uploaded.
 func (s *Site) dropZone(v *visit, f *fileField) g.Node {
 	return h.FieldSet(h.Class("drop"), h.Data("upload", v.path("media")), h.Data("script", s.assets.path("transfer.js")), h.Data("name", f.name), g.If(f.kind != "", h.Data("kind", "category-"+string(f.kind))), h.Legend(g.Text(f.label)),
 		h.Label(h.Class("choose"),
@@ -54,7 +54,8 @@ func (s *Site) dropZone(v *visit, f *fileField) g.Node {
 	)
 }
 
-// listedFile is a file in the form, with its preview and its own name. A file that cannot be read has its id as a name.
+// listedFile is a file in the form, with its preview and its own name. A file that cannot be read is listed under its
+// id.
 func (v *visit) listedFile(s *Site, f *fileField, of v1alpha1.MediaReference) g.Node {
 	thumb := v.thumb(s, of.Name)
 	found := v.pictures.found[of.Name]
@@ -64,7 +65,8 @@ func (v *visit) listedFile(s *Site, f *fileField, of v1alpha1.MediaReference) g.
 	}, name)
 }
 
-// file is a tile of a file, with the fields of its id and its alt text. Without a name it is the template for the page's script.
+// file is a file's tile, with the fields for its id and its alt text. Without a name it is the template for the page's
+// script.
 func file(preview, fields g.Node, name string) g.Node {
 	of := func(what string) g.Node { return g.If(name != "", h.Aria("label", what+" "+name)) }
 	arrow := func(way, icon, what string) g.Node {

@@ -24,8 +24,8 @@ var listed = []v1alpha1.PostPhase{
 	v1alpha1.PhaseDraft, v1alpha1.PhaseScheduled, v1alpha1.PhaseProcessing, v1alpha1.PhasePosted, v1alpha1.PhaseFailed,
 }
 
-// offered returns the platforms that menus and texts name. Those that version 1 of the API does not have are named only
-// in an installation that publishes there.
+// offered returns the platforms that menus and texts name. Those that version 1 of the API lacks are named only if the
+// installation publishes to them.
 func (s *Site) offered() (names []v1alpha1.Platform) {
 	for _, p := range v1alpha1.Platforms() {
 		if _, publishes := s.Service.Capabilities(p); publishes || p.InVersion1() {
@@ -38,7 +38,7 @@ func (s *Site) offered() (names []v1alpha1.Platform) {
 // kindOrder is the order of the kinds of posts in menus.
 var kindOrder = []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
 
-// maxFilter limits the filters in an address, in characters.
+// maxFilter limits the length of each filter in an address, in characters.
 const maxFilter = bridge.MaxQuery
 
 // Prefixes of the filter by creator.
@@ -213,7 +213,7 @@ func (s *Site) creator(v *visit, by string) string {
 	return s.personNamed(v, strings.TrimPrefix(by, byPerson))
 }
 
-// creatorAmong is creator for any text in an address: a name that no post has is not shown.
+// creatorAmong is like creator, but does not show a name that no post has, because an address can contain any text.
 func (s *Site) creatorAmong(v *visit, all *postindex.Creators, by string) string {
 	if agent, ok := strings.CutPrefix(by, byAnAgent); ok && !slices.Contains(all.Agents, agent) {
 		return "an unknown agent"
@@ -224,7 +224,7 @@ func (s *Site) creatorAmong(v *visit, all *postindex.Creators, by string) string
 	return s.creator(v, by)
 }
 
-// accountLabel returns an account's name and platform. Any text may be in an address, so that other names are not shown.
+// accountLabel returns an account's name and platform. An address can contain any text, so unknown names are not shown.
 func (s *Site) accountLabel(v *visit, name string) string {
 	account := s.account(v, name)
 	if account == nil {
@@ -233,8 +233,8 @@ func (s *Site) accountLabel(v *visit, name string) string {
 	return v.called(account, name) + " on " + account.Spec.Platform.Title()
 }
 
-// narrow shows the states as tabs, and the form for a search. Dates are not asked for where others set them, as in a
-// calendar. more are additional parameters of the page.
+// narrow shows the states as tabs, and the search form. Only the list of posts has fields for dates: a calendar sets
+// its own. more are additional parameters of the page.
 func (s *Site) narrow(v *visit, page string, f filters, more ...string) (g.Node, error) {
 	counts, err := s.Service.CountPosts(v.Context(), v.caller)
 	if err != nil {
@@ -292,7 +292,7 @@ func hiddenPairs(of []string) g.Node {
 	return out
 }
 
-// menu is a field of a form; its options are pairs of a value and a label.
+// menu is a form's select field; its options are pairs of a value and a label.
 func menu(name, label, all, chosen string, options [][2]string) g.Node {
 	return h.Div(h.Class("field"), h.Label(h.For("by-"+name), g.Text(label)),
 		h.Select(h.ID("by-"+name), h.Name(name),
@@ -338,7 +338,7 @@ func (s *Site) accountChoices(v *visit, chosen string) (out [][2]string) {
 func (s *Site) creatorChoices(v *visit, chosen string) (out [][2]string) {
 	all := s.Service.Creators(v.caller)
 	var values []string
-	if chosen != "" { // it never drops out
+	if chosen != "" { // the menu always has it
 		out = append(out, [2]string{chosen, s.creatorAmong(v, &all, chosen)})
 	}
 	for _, author := range all.Authors {
@@ -358,5 +358,5 @@ func (s *Site) creatorChoices(v *visit, chosen string) (out [][2]string) {
 	return out
 }
 
-// maxCreators limits the menu of creators: agents choose their names themselves.
+// maxCreators limits the menu of creators, because agents choose their own names.
 const maxCreators = 100

@@ -58,9 +58,9 @@ var (
 type roles struct {
 	*cluster
 
-	// lacks are rights, such as "list connections", that are denied to everyone.
+	// lacks are permissions, such as "list connections", that are denied to everyone.
 	lacks []string
-	// has are additional rights that everyone in acme has.
+	// has are additional permissions that everyone in acme has.
 	has []string
 }
 
@@ -101,7 +101,7 @@ var shippedRoles = sync.OnceValue(func() map[string][]rbacv1.PolicyRule {
 	return found
 })
 
-// without denies a right to everyone.
+// without denies a permission to everyone.
 func without(right string) func(*Config) {
 	return func(c *Config) {
 		r, _ := c.Access.(roles)

@@ -341,7 +341,7 @@ func TestCancelAndDuplicate(t *testing.T) {
 	}
 }
 
-// TestEditOfFinished verifies that no form is offered whose submission would be rejected.
+// TestEditOfFinished verifies that a form is not offered if its submission would be rejected.
 func TestEditOfFinished(t *testing.T) {
 	t.Parallel()
 	target := func(phase v1alpha1.PostPhase, state v1alpha1.TargetState) func(*v1alpha1.Post) {

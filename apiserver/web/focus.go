@@ -20,7 +20,7 @@ const (
 	kindFocusY = "focus-y"
 )
 
-// focalPoint returns the entered focal point, or nil if both fields are empty. One empty field is the center.
+// focalPoint returns the entered focal point, or nil if both fields are empty. A single empty field means the center.
 func focalPoint(x, y string) *v1alpha1.FocalPoint {
 	if x == "" && y == "" {
 		return nil
@@ -41,8 +41,8 @@ func coordinates(of *v1alpha1.FocalPoint) (x, y string) {
 	return strconv.Itoa(int(of.X)), strconv.Itoa(int(of.Y))
 }
 
-// hasFocalPoints reports whether the form has fields for focal points: the team has an account on Mastodon, or the post has
-// such points. Each file has the fields then, since a list's fields are in the order of its files.
+// hasFocalPoints reports whether the form has fields for focal points: the team has an account on Mastodon, or the post
+// has focal points. If so, every file has the fields, because a list's fields are in the order of its files.
 func (s *Site) hasFocalPoints(v *visit, c *composer) bool {
 	return slices.ContainsFunc(s.usable(v), func(a *v1alpha1.Connection) bool { return a.Spec.Platform == v1alpha1.PlatformMastodon }) ||
 		c.writing != nil && c.hasFocus()
@@ -59,8 +59,8 @@ func (w *writing) hasFocus() bool {
 	})
 }
 
-// focusFields are the fields for a file's focal point. For a file that is still to be uploaded, list and file are empty,
-// and the page's script sets the names.
+// focusFields are the fields for a file's focal point. For a file that has not been uploaded yet, list and file are
+// empty, and the page's script sets the names.
 func focusFields(list string, of v1alpha1.MediaReference, file string) g.Node {
 	x, y := coordinates(of.FocalPoint)
 	field := func(kind, label, value string) g.Node {

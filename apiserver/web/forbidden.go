@@ -3,7 +3,7 @@
 
 package web
 
-// abilities are the display names of rights. Other rights are shown under their Kubernetes names.
+// abilities are the display names of permissions. Other permissions are shown under their Kubernetes names.
 var abilities = map[right]string{
 	seePosts: "view the posts", createPosts: "write posts", updatePosts: "change the posts", createMedia: "upload files", seeMedia: "view the files",
 	seeConnections: "view the accounts", createConnection: "connect accounts", patchConnection: "connect accounts again",
@@ -15,7 +15,7 @@ var abilities = map[right]string{
 	seeSchedules: "view the schedules", createSchedules: "create schedules", updateSchedules: "change the schedules", deleteSchedules: "delete schedules",
 }
 
-// inWords returns a right's display text, such as "view the API keys".
+// inWords returns a permission's display text, such as "view the API keys".
 func (r right) inWords() string {
 	if words, ok := abilities[r]; ok {
 		return words

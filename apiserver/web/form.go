@@ -16,12 +16,12 @@ import (
 	"github.com/herald-social/herald/apiserver/limits"
 )
 
-// maxForm is the maximum size of a form, in bytes. It has to hold a post's text for each account.
+// maxForm is the maximum size of a form, in bytes. It must hold a post's text for each account.
 const maxForm = 2 << 20
 
 // parseForm reads a request's form into r.PostForm. Its memory counts against the caller's share until done is called;
-// done is never nil. A body of any other type is not read, and results in an empty form. A form may have maxForm bytes
-// and 10,000 fields (net/url). The bytes read are charged to the request even after an error.
+// done is never nil. A body of any other type is not read, and results in an empty form. A form can have up to maxForm
+// bytes and 10,000 fields (net/url). The bytes read are charged to the request even after an error.
 func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) (done func(), err error) {
 	r.PostForm = url.Values{}
 	r.Form = r.PostForm // otherwise net/http would read the body again
@@ -44,8 +44,8 @@ func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) 
 	return done, nil
 }
 
-// personForm is parseForm for a form outside teams. Such forms count against the user's own limit, which is as high
-// as a team's and is charged for the bytes read.
+// personForm is like parseForm, but for a form outside teams. Such forms count against the user's own limit, which is
+// as high as a team's and is charged for the bytes read.
 func (s *Site) personForm(w http.ResponseWriter, r *http.Request, who access.Person) (done func(), err error) {
 	own := shareOf(who)
 	if err := s.limitPerson(w, own, "you send too many forms at once"); err != nil {
@@ -59,7 +59,7 @@ func (s *Site) personForm(w http.ResponseWriter, r *http.Request, who access.Per
 	return done, err
 }
 
-// limitPerson applies a user's own rate limit. Its error contains tooMuch and how long to wait.
+// limitPerson applies a user's own rate limit. Its error contains tooMuch and the time to wait.
 func (s *Site) limitPerson(w http.ResponseWriter, own, tooMuch string) error {
 	allowed, wait := s.Teams.Allow(own, http.Header{}) // pages do not show the remaining requests
 	if allowed {

@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// connectByHandle goes on to the consent page of the server that has the account with a handle. After a mistake it asks again.
-// page is where users create an app password, which connects the account too.
+// connectByHandle redirects to the consent page of the server that hosts a handle's account. After an error it shows
+// the form again. page is where users create an app password, which can also connect the account.
 func (s *Site) connectByHandle(w http.ResponseWriter, v *visit, wanted connect.Wanted, page string) error {
 	started, err := s.Connect.Start(v.Context(), s.visitor(v.session), v.namespace, wanted)
 	if known, ok := asError(err); ok {
@@ -30,7 +30,7 @@ func (s *Site) connectByHandle(w http.ResponseWriter, v *visit, wanted connect.W
 	return nil
 }
 
-// handleForm asks for an account's handle, which leads to its server.
+// handleForm asks for an account's handle, from which Herald finds its server.
 func handleForm(v *visit, typed *connect.Credentials, handle string) g.Node {
 	return h.Section(h.Class("card"),
 		paragraph("Enter the account's handle. You allow access on the account's server, and return here."),
@@ -40,7 +40,7 @@ func handleForm(v *visit, typed *connect.Credentials, handle string) g.Node {
 		))
 }
 
-// handleField is the input for a handle, whose name and id are given.
+// handleField is the input for a handle, with id as its id and name.
 func handleField(id, handle string) g.Node {
 	return h.P(h.Class("field"), h.Label(h.For(id), g.Text("Handle")),
 		h.Input(h.ID(id), h.Name(id), h.Value(handle), h.Required(), h.MaxLength("253"), h.AutoComplete("off"), g.Attr("spellcheck", "false"),

@@ -19,11 +19,11 @@ import (
 	"github.com/herald-social/herald/platforms/bluesky"
 )
 
-// byHandle is a platform whose accounts are connected by their handle or an app password. Only acme.example exists.
+// byHandle is a platform whose accounts are connected by handle or with an app password. Only acme.example exists.
 type byHandle struct {
 	byPassword
 
-	// keyless is an installation without a key.
+	// keyless simulates an installation without a key.
 	keyless bool
 }
 

@@ -108,7 +108,7 @@ func TestNamesake(t *testing.T) {
 	}
 }
 
-// TestCostOfPages verifies that the cost of pages with many files limits only the user who requests them.
+// TestCostOfPages verifies that the cost of pages with many files counts only against the user who requests them.
 func TestCostOfPages(t *testing.T) {
 	t.Parallel()
 	clock := clocktesting.NewFakeClock(now)
@@ -131,8 +131,8 @@ func TestCostOfPages(t *testing.T) {
 	}
 }
 
-// TestFormsAreCharged verifies that a form's bytes are charged even after an error: to the team and the user, or to
-// the user alone for a form outside a team.
+// TestFormsAreCharged verifies that a form's bytes are charged even after an error: to the team and the user, or only
+// to the user for a form outside a team.
 func TestFormsAreCharged(t *testing.T) {
 	t.Parallel()
 	const perMinute = 100

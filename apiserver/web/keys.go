@@ -85,7 +85,7 @@ func (s *Site) keyCard(v *visit, k bridge.APIKey) g.Node {
 }
 
 func token(v *visit, t bridge.KeyToken) g.Node {
-	// A token created by this request is younger than the request.
+	// A token created by this request is newer than the request.
 	made := t.CreatedAt
 	if !made.Before(v.now) {
 		made = v.now.Add(-time.Millisecond)

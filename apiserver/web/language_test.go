@@ -12,8 +12,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// TestLanguageOfDrafts verifies that a language never keeps a draft from being saved, and that one that a user stores is
-// valid or named in the response.
+// TestLanguageOfDrafts verifies that a language never keeps a draft from being saved, and that a language that the user
+// submits is either valid or named in the response.
 func TestLanguageOfDrafts(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, typed, saved, problem string }{

@@ -69,7 +69,7 @@ func (s *Site) document(title string, body ...g.Node) g.Node {
 			h.TitleEl(g.Text(title+" · Herald")),
 			h.Link(h.Rel("icon"), h.Href(s.assets.path("mark.svg")), h.Type("image/svg+xml")),
 			h.Link(h.Rel("stylesheet"), h.Href(s.assets.path("style.css"))),
-			// The page waits for it, so that no time is seen in another zone first.
+			// The page waits for this script, so that no time is first seen in another zone.
 			h.Script(h.Src(s.assets.path("times.js"))),
 			h.Script(h.Src(s.assets.path("htmx.min.js")), h.Defer()),
 			h.Script(h.Src(s.assets.path("app.js")), h.Type("module")),

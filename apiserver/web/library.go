@@ -26,7 +26,7 @@ const (
 )
 
 // lastOf returns the last value, or nothing. In a form without scripts, the video that a user chooses comes after the
-// present one.
+// current one.
 func lastOf(values []string) string {
 	if len(values) == 0 {
 		return ""
@@ -52,7 +52,7 @@ func typesOf(list string) (types []v1alpha1.MimeType) {
 	return types
 }
 
-// filesPage shows the team's files, which a user can start a post with. It works without scripts.
+// filesPage shows the team's files, from which a user can start a post. It works without scripts.
 func (s *Site) filesPage(w http.ResponseWriter, v *visit) error {
 	q, page := fileSearch(v.URL.Query())
 	found, err := s.Service.FindFiles(v.Context(), v.caller, q)
@@ -85,7 +85,7 @@ func (v *visit) toFiles() []g.Node {
 	return []g.Node{link(v.path("files"), "Files", "")}
 }
 
-// fileList is the list of files in the dialog of the form.
+// fileList is the list of files in the form's dialog.
 func (s *Site) fileList(w http.ResponseWriter, v *visit) error {
 	q, _ := fileSearch(v.URL.Query())
 	q.Limit = filesToChoose
@@ -124,7 +124,7 @@ func (s *Site) fileChoices(v *visit, f *fileField) g.Node {
 	return h.FieldSet(h.Legend(g.Text("The team's files")), v.fileBoxes(&found, f.name, !f.many, f.name+"-"))
 }
 
-// fileBoxes are files to choose: boxes, or radio buttons if only one can be chosen.
+// fileBoxes are the checkboxes for choosing files, or radio buttons if only one can be chosen.
 func (v *visit) fileBoxes(found *bridge.Library, name string, one bool, prefix string) g.Node {
 	kind := "checkbox"
 	if one {
@@ -175,14 +175,15 @@ func (v *visit) filePages(found *bridge.Library, words string, page int) g.Node 
 	return h.Div(h.Class("actions"), g.If(page > 1, to(page-1, "Newer files")), g.If(page*filesPerPage < found.Found, to(page+1, "Older files")))
 }
 
-// attach gives a new post the named files of the team: pictures, one video, or the first part of a thread with both.
+// attach adds the team's files with the given names to a new post: pictures, one video, or the first part of a thread
+// with both.
 func (c *composer) attach(of *bridge.Previews, v *visit, names []string) {
 	var found []string
 	videos := 0
 	for _, name := range names[:min(len(names), maxMedia)] {
 		preview, err := of.Of(v.Context(), name)
 		if err != nil || preview.URL == "" {
-			continue // it was deleted since the list was shown
+			continue // it has been deleted since the list was shown
 		}
 		found = append(found, name)
 		if !isPicture(preview.MimeType) {

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// libraryWorld has a picture, a large picture, a film and a file of another team, in the order of their age.
+// libraryWorld has a picture, a large picture, a video and another team's file, in order of age.
 func libraryWorld() *world {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	w.upload("new", func(m *v1alpha1.Media) {

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// visibilities are the labels of the audiences of a post on Mastodon, in the order of the form.
+// visibilities are the labels of a Mastodon post's audiences, in the order of the form.
 var visibilities = []struct {
 	value v1alpha1.MastodonVisibility
 	label string
@@ -24,7 +24,7 @@ var visibilities = []struct {
 	{v1alpha1.MastodonDirect, "Mentioned accounts"},
 }
 
-// mastodonFields are Mastodon's fields of an account. Unlike other options, they also apply to threads.
+// mastodonFields are the fields for an account's Mastodon options. Unlike other options, they also apply to threads.
 func mastodonFields(name string, options *v1alpha1.MastodonOptions) g.Node {
 	warning, visibility, sensitive := "warning-"+name, "visibility-"+name, "sensitive-"+name
 	return g.Group{

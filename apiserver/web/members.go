@@ -58,7 +58,8 @@ func (s *Site) roleOf(ref rbacv1.RoleRef) memberRole {
 	return memberRole{ref.Name, "Custom role", 3}
 }
 
-// membersOf returns the users and groups in role bindings, by role and name. Service accounts are programs.
+// membersOf returns the users and groups in role bindings, by role and name. It omits service accounts, which are
+// programs.
 func (s *Site) membersOf(v *visit, bindings []rbacv1.RoleBinding) []member {
 	var all []member
 	for i := range bindings {
@@ -80,7 +81,7 @@ func (s *Site) membersOf(v *visit, bindings []rbacv1.RoleBinding) []member {
 	return all
 }
 
-// everyoneSignedIn is the group in Kubernetes that everyone belongs to.
+// everyoneSignedIn is the Kubernetes group that every authenticated user belongs to.
 const everyoneSignedIn = "system:authenticated"
 
 func (s *Site) groupNamed(name string) string {
@@ -135,7 +136,7 @@ func (v *visit) memberRow(m *member) g.Node {
 	))
 }
 
-// invitation explains how another user gets a role. Herald itself cannot give one: roles come from role bindings.
+// invitation explains how another user gets a role. Herald itself cannot grant one: roles come from role bindings.
 func (s *Site) invitation(v *visit, all []member, binds bool) g.Node {
 	provider := s.Config.SignIn.OIDC
 	roles := h.P(h.Class("soft"), g.Text("To remove a role, delete its role binding, or remove the person from the group. Roles: "+s.roleNames()+"."))

@@ -70,8 +70,8 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// TestMembersNeedPermission verifies that the page needs the right that kubectl would need, and that other pages
-// do not mention it without that right.
+// TestMembersNeedPermission verifies that the page needs the permission that kubectl would need, and that other pages
+// do not mention it without that permission.
 func TestMembersNeedPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), byProvider)
@@ -120,14 +120,14 @@ func TestInvitation(t *testing.T) {
 	}
 }
 
-// mayBind gives everyone the right to create role bindings.
+// mayBind permits everyone to create role bindings.
 func mayBind(c *Config) {
 	r, _ := c.Access.(roles)
 	r.has = append(r.has, "create "+ofBindings)
 	c.Access = r
 }
 
-// TestNamesOfPeople verifies that pages name people as people do.
+// TestNamesOfPeople verifies that pages show users' names in a readable form.
 func TestNamesOfPeople(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, author, want string }{

@@ -97,8 +97,8 @@ func (s *Site) mockMedia(v *visit, p v1alpha1.Platform, files []v1alpha1.MediaRe
 	}
 }
 
-// mockCells are the files within an arrangement. One that scrolls can be focused, so that arrow keys scroll it, and has
-// buttons for a mouse.
+// mockCells are the files within an arrangement. An arrangement that scrolls can be focused, so that arrow keys scroll
+// it, and has buttons for a mouse.
 func mockCells(as arrangement, cells []g.Node, all int) g.Node {
 	cell := func(i int) g.Node {
 		hiddenTiles := all - len(cells)

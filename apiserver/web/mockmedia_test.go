@@ -165,7 +165,7 @@ func TestPlayer(t *testing.T) {
 	}
 }
 
-// TestRecheck verifies that a preview is renewed until its files are verified.
+// TestRecheck verifies that a preview is updated until its files are verified.
 func TestRecheck(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

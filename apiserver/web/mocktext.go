@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// mockText shows a text as a platform does: with its links, and folded if readers have to ask for the rest.
+// mockText shows a text as a platform does: with its links, and folded where readers must expand it.
 func mockText(text string, d platforms.Display) g.Node {
 	if text == "" {
 		return h.P(h.Class("mock-text soft"), g.Text("No text yet."))
@@ -48,8 +48,8 @@ func linked(text string, links []platforms.Link, from, to int) g.Node {
 	return append(out, g.Text(text[from:to]))
 }
 
-// foldAt returns where a platform hides the rest of a text, or the length of the text. A word, a link or a character is
-// not divided if the part before it is not empty.
+// foldAt returns where a platform hides the rest of a text, or the length of the text. It does not divide a word, a
+// link or a character, unless nothing precedes it.
 func foldAt(text string, links []platforms.Link, d platforms.Display) int {
 	if d.FoldAfter == 0 && d.FoldLines == 0 {
 		return len(text)
@@ -79,7 +79,7 @@ func foldAt(text string, links []platforms.Link, d platforms.Display) int {
 	return len(text)
 }
 
-// outsideLinks moves a place out of a link: before it, or after a link that starts the text.
+// outsideLinks moves a position out of a link: before it, or after a link that starts the text.
 func outsideLinks(at int, links []platforms.Link) int {
 	for _, l := range links {
 		switch {

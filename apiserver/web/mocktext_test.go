@@ -22,7 +22,7 @@ func TestMockText(t *testing.T) {
 		name     string
 		platform v1alpha1.Platform
 		text     string
-		// lead is what is seen first, and rest what follows "… more"; empty if nothing is folded.
+		// lead is the visible text, and rest the text behind "… more"; empty if nothing is folded.
 		lead, rest string
 	}{
 		{"X shows a text in full", v1alpha1.PlatformX, word, word, ""},

@@ -39,7 +39,7 @@ func TestFilesKeepTheirNames(t *testing.T) {
 	}
 }
 
-// TestErrorsWithoutIDs verifies that people do not read generated ids in errors, and do read names that people gave.
+// TestErrorsWithoutIDs verifies that errors contain no generated ids, but do contain names that users chose.
 func TestErrorsWithoutIDs(t *testing.T) {
 	t.Parallel()
 	made := "p" + strings.Repeat("a", 25)

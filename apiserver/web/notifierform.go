@@ -19,18 +19,18 @@ import (
 
 // notifierForm is the form for a notifier, with what was entered.
 type notifierForm struct {
-	// stored is the notifier that is edited; nil for a new one. version is its version when the form was opened.
+	// stored is the notifier being edited; nil for a new one. version is its version when the form was opened.
 	stored        *bridge.Notifier
 	version, name string
 	format        v1alpha1.NotifierFormat
-	// webhook and slack are the addresses of the formats, and recipients the lines of email addresses.
+	// webhook and slack are the addresses for these formats, and recipients the email addresses, one per line.
 	webhook, slack, recipients string
 	events                     []v1alpha1.NotifierEvent
 	suspend                    bool
 	problems                   []string
 }
 
-// mostUrgent are the events that a new form has chosen: those after which someone has to act.
+// mostUrgent are the events that are preselected in a new form: those that require action.
 var mostUrgent = []v1alpha1.NotifierEvent{v1alpha1.EventPostFailed, v1alpha1.EventPostNeedsAttention, v1alpha1.EventConnectionBroken}
 
 // newNotifier shows the form for a new notifier.
@@ -57,7 +57,7 @@ func (s *Site) editNotifier(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// readNotifier reads a form for a notifier: of the one in the address, or of a new one.
+// readNotifier reads the form for the notifier in the address, or for a new one.
 func (s *Site) readNotifier(w http.ResponseWriter, v *visit) (*notifierForm, error) {
 	if _, err := s.readForm(w, v); err != nil {
 		return nil, err

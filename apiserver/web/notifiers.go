@@ -41,7 +41,7 @@ func nameOfFormat(format v1alpha1.NotifierFormat) string {
 	return string(format)
 }
 
-// notifierEvent is an event with its name and what it means.
+// notifierEvent is an event with its name and meaning.
 type notifierEvent struct {
 	event      v1alpha1.NotifierEvent
 	name, help string
@@ -85,17 +85,18 @@ func (s *Site) notifiers(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// notifierState is how the state of a notifier is displayed.
+// notifierState is a notifier's displayed state.
 type notifierState struct {
 	tone  tone
 	label string
-	// problem is why nothing is sent, and what to do; empty if all is well.
+	// problem explains why nothing is sent, with the remedy; empty if there is no problem.
 	problem string
 	// since is when the receiver began to fail; zero if it does not.
 	since time.Time
 }
 
-// storingSecret is how long a new notifier may lack its Secret, which is stored after it, and the manager's next look.
+// storingSecret is how long a new notifier may lack its Secret, which is stored after it and which the manager may
+// notice only at its next check.
 const storingSecret = 30 * time.Second
 
 func stateOfNotifier(n *bridge.Notifier, now time.Time) notifierState {
@@ -143,7 +144,8 @@ func stoppedNotifier(n *bridge.Notifier, ready *metav1.Condition, now time.Time)
 // noMailServer explains why an installation sends no emails, and who can change it.
 const noMailServer = "This installation has no mail server, so it cannot send emails. Its administrator configures one, as smtp in the values of the Helm chart or notifications.smtp in the manager's configuration."
 
-// receiverOf shows where a notifier sends to. The path of an address may be a secret, and is on the page of the notifier alone.
+// receiverOf returns a notifier's receiver for display. The path of an address may be a secret, and is shown only on
+// the notifier's page.
 func receiverOf(n *bridge.Notifier) string {
 	content := bridge.ContentOf(n.Notifier)
 	switch content.Format {
@@ -237,7 +239,7 @@ func (s *Site) setSuspended(w http.ResponseWriter, v *visit, suspend bool, word 
 	return nil
 }
 
-// confirmDeleteNotifier states what the deletion of a notifier deletes.
+// confirmDeleteNotifier asks for confirmation, and states what will be deleted.
 func (s *Site) confirmDeleteNotifier(w http.ResponseWriter, v *visit) error {
 	n, err := s.Service.GetNotifier(v.Context(), v.caller, v.PathValue("id"))
 	if err != nil {

@@ -95,7 +95,7 @@ func withNotifier(n *v1alpha1.Notifier) *world {
 	return w
 }
 
-// stoppedFor makes a notifier report why it sends nothing.
+// stoppedFor makes a notifier report a reason for sending nothing.
 func stoppedFor(reason string) func(*v1alpha1.Notifier) {
 	return func(n *v1alpha1.Notifier) {
 		n.Status.Conditions[0].Status, n.Status.Conditions[0].Reason = metav1.ConditionFalse, reason
@@ -107,7 +107,7 @@ func TestNewNotifier(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		form   url.Values
-		// stored are words of the stored notifier and its Secret, as "format url to secret".
+		// stored describes the stored notifier and its Secret, as "format url to secret".
 		stored, wrong string
 	}{
 		"Webhook":     {reason: "the secret is created", form: url.Values{"format": {"standard-webhooks"}, "webhook": {" https://hooks.example.com/a "}, "slack": {"https://left.example.com"}}, stored: "standard-webhooks https://hooks.example.com/a [] secret"},
@@ -150,7 +150,7 @@ func TestNewNotifier(t *testing.T) {
 			if got := string(stored.Spec.Format) + " " + stored.Spec.URL + " [" + strings.Join(to, " ") + "] " + key; got != tc.stored {
 				t.Errorf("%s: stored %q, want %q", tc.reason, got, tc.stored)
 			}
-			// A signing secret is shown, and an address of Slack is not.
+			// A signing secret is shown, but a Slack address is not.
 			if shown := strings.Contains(answer.Body.String(), value) && value != ""; shown != (key == v1alpha1.NotifierSecretKey) {
 				t.Errorf("%s: the secret is shown: %t", tc.reason, shown)
 			}

@@ -12,7 +12,7 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// The form's choices between the two times that a repeated hour shows. Empty: not asked yet.
+// The form's choices between the two occurrences of a time in a repeated hour. Empty: not asked yet.
 const (
 	foldFirst  = "first"
 	foldSecond = "second"
@@ -22,7 +22,7 @@ const (
 type oddHour struct {
 	local time.Time
 	zone  *time.Location
-	// twice reports that the time comes twice; otherwise it does not come at all.
+	// twice reports that the time occurs twice; otherwise it does not occur at all.
 	twice bool
 }
 
@@ -50,14 +50,14 @@ func whatToChoose(err error) string {
 	}
 }
 
-// entered returns the entered date and time, whose zone has no meaning, and false if there is none.
+// entered returns the entered date and time, or false if there is none. Its zone has no meaning.
 func (w *writing) entered() (time.Time, bool) {
 	local, err := time.Parse(localForm, w.local)
 	return local, err == nil
 }
 
-// time returns the scheduled time, or nil to publish immediately. The script's time applies only if it is what was
-// entered: a form that was sent without the script contains the one from before.
+// time returns the scheduled time, or nil to publish immediately. The script's time applies only if it matches the
+// entered time: a form that is sent without the script still contains an earlier one.
 func (w *writing) time() (*time.Time, error) {
 	if w.when != whenLater {
 		return nil, nil //nolint:nilnil // nil means immediately

@@ -60,8 +60,8 @@ func TestOwnScripts(t *testing.T) {
 	}
 }
 
-// TestComments verifies that scripts are served without comments and indentation, and otherwise unchanged. Both belong to the text in
-// a template literal.
+// TestComments verifies that scripts are served without comments and indentation, and otherwise unchanged. In a
+// template literal, both are part of the text.
 func TestComments(t *testing.T) {
 	served := newAssets()
 	for _, name := range slices.Sorted(maps.Keys(served.paths)) {

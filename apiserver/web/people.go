@@ -13,8 +13,8 @@ import (
 // linkUser is the display text for everyone who signs in with a one-time link: they all have the same name.
 const linkUser = "someone with a sign-in link"
 
-// personNamed returns the display text for a user's name: their own is "you", and others' lack the prefix of the
-// sign-in provider.
+// personNamed returns the display text for a user's name: "you" for the viewer, and the name without the sign-in
+// provider's prefix for others.
 func (s *Site) personNamed(v *visit, name string) string {
 	switch name {
 	case v.person.Name:
@@ -36,7 +36,7 @@ func (s *Site) withoutPrefix(name string) string {
 	return name
 }
 
-// messageOf returns an error's message, in which people have the names that pages show.
+// messageOf returns an error's message, with people's names as pages show them.
 func (s *Site) messageOf(v *visit, known *bridge.Error) string {
 	if v == nil || known.ChangedBy == "" {
 		return known.Message
@@ -44,7 +44,7 @@ func (s *Site) messageOf(v *visit, known *bridge.Error) string {
 	return strings.Replace(known.Message, bridge.LastBy+known.ChangedBy, bridge.LastBy+s.personNamed(v, known.ChangedBy), 1)
 }
 
-// toAsk returns the sentence about whom to ask for a role. Only people who can see role bindings read about namespaces.
+// toAsk explains whom to ask for a role. It mentions namespaces only to people who can see role bindings.
 func (v *visit) toAsk() string {
 	if v.may.seeMembers {
 		return "Ask an administrator for a role in the namespace " + v.namespace + "."

@@ -28,13 +28,13 @@ type pictures struct {
 	// found are the files whose previews were made.
 	found map[string]bridge.MediaPreview
 	shown int
-	// players reports that videos have a player's controls, and moment is the time of their cover picture, in seconds;
+	// players reports that videos have player controls, and moment is the time of their cover picture, in seconds;
 	// empty if the platform chooses it.
 	players bool
 	moment  string
 }
 
-// allFiles is for pages that show all of a post's files, whatever the platforms' limits.
+// allFiles is for pages that show all of a post's files, regardless of the platforms' limits.
 const allFiles = maxPictures
 
 // maxFilesOf returns how many files a platform shows in a post or in a part of a thread.
@@ -95,8 +95,8 @@ func (v *visit) picture(of *bridge.Previews, name string) g.Node {
 	}
 }
 
-// film is a video: a player, or its first frame. A fragment of the URL selects the frame that is shown before it plays
-// (Media Fragments URI, "temporal dimension").
+// film shows a video: a player, or its first frame. A fragment of the URL selects the frame that is shown before it
+// plays (Media Fragments URI, "temporal dimension").
 func (v *visit) film(preview bridge.MediaPreview, size g.Node) g.Node {
 	source := preview.URL
 	if v.pictures.moment != "" {

@@ -38,7 +38,7 @@ func (s *Site) post(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// reloads is what the page of an unfinished post lacks without scripts.
+// reloads tells users without scripts to reload the page of an unfinished post.
 func reloads(post *v1alpha1.Post) string {
 	if finished(post) {
 		return ""
@@ -180,7 +180,8 @@ func (s *Site) requestedTime(v *visit, post *v1alpha1.Post) g.Node {
 		g.If(v.may.update, g.Text(". Edit it to publish it, or cancel it.")), g.If(!v.may.update, g.Text("."))))
 }
 
-// requestedAt returns when an agent wanted to publish a draft. now reports that it wanted to publish immediately.
+// requestedAt returns the time at which an agent wanted to publish a draft. now reports that it wanted to publish
+// immediately.
 func requestedAt(post *v1alpha1.Post) (at *v1alpha1.Time, now bool) {
 	value := post.Annotations[v1alpha1.WantedAtAnnotation]
 	if !post.Spec.Draft || posting.Of(post).Cancelled() || value == "" {

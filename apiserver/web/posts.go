@@ -44,7 +44,7 @@ func (s *Site) posts(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// The parameters for the cursor of a page: the post before its first one, or the post after its last one.
+// The parameters for a page's cursor: the post before its first one, or the post after its last one.
 const (
 	paramAfter  = "after"
 	paramBefore = "before"
@@ -86,7 +86,7 @@ func (s *Site) list(v *visit, found *postindex.Found, f filters) g.Node {
 	}
 }
 
-// position describes a page: all posts, or which of them.
+// position describes the posts on a page, such as "Posts 26 to 50 of 60".
 func position(found *postindex.Found) string {
 	if len(found.Posts) == found.Total {
 		return plural(found.Total, "post")
@@ -117,7 +117,7 @@ func (s *Site) reach(v *visit, f filters) g.Node {
 	return g.If(limits != "", g.Text(limits))
 }
 
-// noMatch shows which filters leave no posts.
+// noMatch reports that no posts match, and shows the filters.
 func (s *Site) noMatch(v *visit, page string, f filters, more ...string) g.Node {
 	return h.Div(h.Class("empty"), h.H2(g.Text("No posts match")), h.P(g.Text("Active filters:")),
 		items(s.inWordsOf(v, f)), g.If(f.turned(), paragraph("The first day is later than the last one.")), g.If(!f.search(v).CoversArchive(), h.P(s.reach(v, f))),
@@ -190,7 +190,7 @@ func titleOfPost(p *postindex.Summary) string {
 	return p.Title
 }
 
-// archivedTitle is the length of an archived post's title whose text may go on.
+// archivedTitle is the length at which an archived post's title may be truncated.
 const archivedTitle = 30
 
 // headingOf returns a post's long title. Archived posts have only a short one.

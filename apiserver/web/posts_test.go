@@ -85,7 +85,7 @@ func headings(page *html.Node) string {
 	return strings.Join(out, ", ")
 }
 
-// TestSearch verifies which posts a list's filters leave, and in which order.
+// TestSearch verifies which posts match a list's filters, and in which order they are listed.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -148,7 +148,7 @@ func TestSearchForm(t *testing.T) {
 	}
 }
 
-// TestCursors verifies that the pages of a list follow one another, even if posts come in between.
+// TestCursors verifies that the pages of a list follow one another, even if posts are added in the meantime.
 func TestCursors(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

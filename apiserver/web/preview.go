@@ -21,8 +21,8 @@ import (
 // ofDraft is the query parameter of checks of a stored draft, whose kind can be changed.
 const ofDraft = "draft"
 
-// check renders the preview of a post while it is being written: how it looks on each platform, how much of the text
-// length is used, and its problems. It uses the same rules as publishing.
+// check renders the preview of a post while it is being written: how it looks on each platform, how much of the maximum
+// length its text uses, and its problems. It uses the same rules as publishing.
 func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	if allowed, wait := s.checks.Allow(v.person.Name, http.Header{}); !allowed {
 		s.tooOften(w, v, wait)
@@ -68,8 +68,8 @@ func (s *Site) check(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// checkAgain requests another check while a shown file has not been verified: its shape and its problems are not known
-// before. The preceding previews must be complete.
+// checkAgain requests another check while a shown file has not been verified: until then, its shape and its problems
+// are unknown. Call it after all previews have been rendered.
 func (v *visit) checkAgain() g.Node {
 	for _, f := range v.pictures.found {
 		if f.URL != "" && (f.Phase == "" || f.Phase == v1alpha1.MediaPending) {
@@ -161,7 +161,7 @@ func lengthMeter(spec *v1alpha1.PostSpec, found *bridge.Check, i int) g.Node {
 		g.Text(strings.Join(texts, ", ")))
 }
 
-// warningOf returns a target's content warning, which counts towards the length of its text.
+// warningOf returns a target's content warning, which counts toward the length of its text.
 func warningOf(target *v1alpha1.PostTarget) string {
 	if target.Mastodon == nil {
 		return ""
@@ -170,7 +170,7 @@ func warningOf(target *v1alpha1.PostTarget) string {
 }
 
 // unitOf returns the display text of a length's unit. Every platform counts characters as people do until a text has
-// emoji, links or letters that it counts in another way.
+// emoji, links or letters that it counts differently.
 func unitOf(l bridge.Length, p v1alpha1.Platform, text string) string {
 	if l.Count == utf8.RuneCountInString(text) {
 		return "characters"

@@ -250,7 +250,7 @@ func TestChecksAreBounded(t *testing.T) {
 	}
 }
 
-// TestCheckOfEditor verifies that the edit page requires the right to update, not the right to create.
+// TestCheckOfEditor verifies that the edit page requires permission to update, not to create.
 func TestCheckOfEditor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -322,7 +322,7 @@ func (r slowAccess) May(ctx context.Context, who access.Person, namespace, verb,
 	return r.roles.May(ctx, who, namespace, verb, resource, name...)
 }
 
-// TestPermissionsAreCheckedConcurrently verifies that a page checks its rights concurrently.
+// TestPermissionsAreCheckedConcurrently verifies that a page checks its permissions concurrently.
 func TestPermissionsAreCheckedConcurrently(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestPermissionsAreCheckedConcurrently(t *testing.T) {
 		if answer := w.serve(newRequest(&editor, "/teams/"+acme+"/posts", nil)); answer.Code != http.StatusOK {
 			t.Fatal(answer.Code)
 		}
-		if took := time.Since(begun); took > 2*time.Second { // the offers of the page, and the page's own right
+		if took := time.Since(begun); took > 2*time.Second { // for the page's actions, and for the page itself
 			t.Errorf("a page waits %s for probes of a second each", took)
 		}
 	})

@@ -125,7 +125,7 @@ func TestTwoTabs(t *testing.T) {
 }
 
 // TestRepeatedDraft verifies that publishing a draft that repeats a recent post also requires confirmation, and that a
-// published draft counts as recent from its publication, whatever its age.
+// published draft counts as recent from its publication, regardless of its age.
 func TestRepeatedDraft(t *testing.T) {
 	t.Parallel()
 	hello := url.Values{"caption": {"hello"}, "target": {"our-x"}}
@@ -192,7 +192,7 @@ func TestRepeatedDraft(t *testing.T) {
 	}
 }
 
-// isOut reports whether the post of an edit page is published.
+// isOut reports whether an edit page's post has been published.
 func isOut(w *world, page string) bool {
 	for _, post := range w.posts {
 		if page == "posts/"+post.Name+"/edit" {
@@ -202,7 +202,7 @@ func isOut(w *world, page string) bool {
 	return false
 }
 
-// TestRepeatedTwice verifies that a cancelled repetition does not hide the post before it.
+// TestRepeatedTwice verifies that a canceled repetition does not hide the earlier post.
 func TestRepeatedTwice(t *testing.T) {
 	t.Parallel()
 	clk := clocktesting.NewFakeClock(now)
@@ -306,8 +306,8 @@ func TestPublishAgain(t *testing.T) {
 	}
 }
 
-// TestDuplicateOfAPart verifies that a duplicate of a partly posted post preselects no account where it is or may be
-// posted.
+// TestDuplicateOfAPart verifies that a duplicate of a partly posted post preselects no account where it has been or may
+// have been posted.
 func TestDuplicateOfAPart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/apiserver/access"
 )
 
-// TestShippedRolesSuffice verifies that each right that the pages require is part of a shipped role, and that each page
-// is accessible to the lowest role that docs/people.md assigns it to.
+// TestShippedRolesSuffice verifies that each permission that the pages require is part of a shipped role, and that each
+// page is accessible to the lowest role that docs/people.md assigns it to.
 func TestShippedRolesSuffice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -47,8 +47,8 @@ func TestShippedRolesSuffice(t *testing.T) {
 	}
 }
 
-// TestEachActionChecksItsPermission removes one right: actions that need it are rejected, and others with a related right are
-// not.
+// TestEachActionChecksItsPermission removes one permission: actions that need it are rejected, and others with a
+// related permission are not.
 func TestEachActionChecksItsPermission(t *testing.T) {
 	t.Parallel()
 	const upload = `{"name":"a.png","mime_type":"image/png","size_bytes":1000}`

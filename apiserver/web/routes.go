@@ -42,13 +42,13 @@ func (s *Site) routes() {
 	}
 }
 
-// page is one of a team's pages, with the rights that it requires.
+// page is one of a team's pages, with the permissions that it requires.
 type page struct {
 	handle   handler
 	requires []right
 }
 
-// pages returns a team's pages, by method and path. Connecting an account requires the right to create a connection or
+// pages returns a team's pages, by method and path. Connecting an account requires permission to create a connection or
 // to patch an existing one: package connect checks it once it knows which applies.
 func (s *Site) pages() map[string]page {
 	pages := s.postPages()

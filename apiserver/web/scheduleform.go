@@ -24,7 +24,7 @@ type scheduleForm struct {
 	// composer has the content of the posts.
 	*composer
 
-	// stored is the schedule that is edited; nil for a new one.
+	// stored is the schedule being edited; nil for a new one.
 	stored *bridge.Schedule
 	name   string
 	texts  []string
@@ -35,7 +35,7 @@ type scheduleForm struct {
 	preview g.Node
 }
 
-// formTexts limits the texts that a form has, as the resource does.
+// formTexts is the maximum number of texts in a form, as in the resource.
 const formTexts = 100
 
 // newSchedule shows the form for a new schedule.
@@ -160,7 +160,7 @@ var scheduleFieldNames = map[string]string{
 	"media_ids": "Images", "media_id": "Video", "alt_texts": "Alt text", "alt_text": "Alt text", "thumbnail_time": "Cover picture",
 }
 
-// textNumber returns the number of the text in a path such as texts[0], from 1.
+// textNumber returns the number of the text in a path such as texts[0], counted from 1.
 func textNumber(path string) int {
 	n, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(path, "texts["), "]")) // the path has a number
 	return n + 1

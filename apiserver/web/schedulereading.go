@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// readSchedule reads a form for a schedule: of the one in the address, or of a new one.
+// readSchedule reads the form for the schedule in the address, or for a new one.
 func (s *Site) readSchedule(w http.ResponseWriter, v *visit) (*scheduleForm, error) {
 	written, err := s.readForm(w, v)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Site) readSchedule(w http.ResponseWriter, v *visit) (*scheduleForm, err
 	return f, nil
 }
 
-// nameFrom turns what was entered into the name of a resource.
+// nameFrom converts entered text to a resource name.
 func nameFrom(entered string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -59,7 +59,7 @@ func nameFrom(entered string) string {
 	return strings.Join(parts, "-")
 }
 
-// Errors of a form that cannot be turned into a schedule.
+// Errors for a form that cannot be turned into a schedule.
 var (
 	errNoName   = errors.New("give the schedule a name with letters from a to z or digits")
 	errNoText   = errors.New("write at least one text, or a different text for each account")
@@ -67,10 +67,10 @@ var (
 	errBadDays  = errors.New("choose the first and the last day from the calendar, or leave them empty")
 )
 
-// maxCount is the schema's limit of a schedule's posts.
+// maxCount is the schema's limit on a schedule's posts.
 const maxCount = 1_000_000
 
-// spec returns the schedule that the form describes, as far as it can, and the first error in the form's order.
+// spec returns the schedule that the form describes, as far as it is valid, and the first error in the form's order.
 func (f *scheduleForm) spec(platformOf func(connection string) v1alpha1.Platform) (v1alpha1.PostScheduleSpec, error) {
 	var spec v1alpha1.PostScheduleSpec
 	if f.stored != nil {
@@ -83,7 +83,7 @@ func (f *scheduleForm) spec(platformOf func(connection string) v1alpha1.Platform
 	return spec, ofTimes
 }
 
-// contentOf enters the content of the posts into a schedule.
+// contentOf sets the content of a schedule's posts.
 func (f *scheduleForm) contentOf(spec *v1alpha1.PostScheduleSpec, platformOf func(connection string) v1alpha1.Platform) error {
 	content, err := f.writing.spec(platformOf)
 	if err != nil {
@@ -101,7 +101,7 @@ func (f *scheduleForm) contentOf(spec *v1alpha1.PostScheduleSpec, platformOf fun
 	return audienceChosen(&content)
 }
 
-// timesOf enters the times of the posts into a schedule.
+// timesOf sets the times of a schedule's posts.
 func (f *scheduleForm) timesOf(spec *v1alpha1.PostScheduleSpec) (err error) {
 	if spec.Schedule, err = f.repeat.cron(); err != nil {
 		return err
@@ -130,8 +130,8 @@ func (f *scheduleForm) timesOf(spec *v1alpha1.PostScheduleSpec) (err error) {
 	return nil
 }
 
-// onDay returns the start of a day or, a number of days later, the last moment before the start of that day. A stored
-// time on the same day stays.
+// onDay returns the start of the entered day. If later is not 0, it returns the last millisecond before the start of
+// the day that many days later. A stored time on the entered day is returned unchanged.
 func onDay(stored *v1alpha1.Time, entered string, later int, zone *time.Location) (*v1alpha1.Time, error) {
 	if entered == "" {
 		return nil, nil //nolint:nilnil // nil is no bound

@@ -18,23 +18,23 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// every is how the form for schedules repeats a post.
+// every is a choice in the schedule form for how to repeat a post.
 type every string
 
 const (
 	everyDay   every = "day"
 	everyWeek  every = "week"
 	everyMonth every = "month"
-	// byExpression repeats by a cron expression.
+	// byExpression repeats according to a cron expression.
 	byExpression every = "cron"
 )
 
 var everyNames = map[every]string{everyDay: "Every day", everyWeek: "Every week", everyMonth: "Every month", byExpression: "Advanced"}
 
-// weekdays are the days of a week in cron expressions, in the order of the form.
+// weekdays are the days of the week in cron expressions, in the order of the form.
 var weekdays = []string{"1", "2", "3", "4", "5", "6", "0"}
 
-// repeat is how the form for schedules has a cron expression: the simple controls, or the expression.
+// repeat is a cron expression as the schedule form represents it: with the simple controls, or as an expression.
 type repeat struct {
 	every every
 	// clock is the time of day, as browsers write it (HTML, "valid time string").
@@ -51,7 +51,7 @@ var simple = regexp.MustCompile(`^([0-5]?\d) ([01]?\d|2[0-3]) (\*|[1-9]|[12]\d|3
 func repeatOf(expression string) repeat {
 	r := repeat{every: byExpression, clock: "09:00", weekdays: []string{"1"}, monthday: "1", expression: expression}
 	parts := simple.FindStringSubmatch(expression)
-	if len(parts) == 0 || parts[3] != "*" && parts[4] != "*" { // cron takes either of both days
+	if len(parts) == 0 || parts[3] != "*" && parts[4] != "*" { // cron matches if either day does
 		return r
 	}
 	minute, _ := strconv.Atoi(parts[1])
@@ -140,7 +140,7 @@ func repeatFields(r *repeat) g.Node {
 	}
 }
 
-// upcoming lists the next times of a schedule, with the reason where clocks do not show the chosen time.
+// upcoming lists the next times of a schedule, with an explanation where a clock change affects one.
 func (v *visit) upcoming(of *bridge.Schedule) g.Node {
 	if of.Rule == nil {
 		return nil
@@ -152,7 +152,7 @@ func (v *visit) upcoming(of *bridge.Schedule) g.Node {
 	inZone.zone = of.Zone
 	return h.Ol(h.Class("list upcoming"), g.Map(of.Upcoming, func(at time.Time) g.Node {
 		note := clockNote(of, at)
-		// Not as a moment, which the page's script shows in the page's time zone.
+		// This does not use moment, whose times the page's script shows in the page's time zone.
 		return h.Li(h.Time(h.DateTime(at.UTC().Format(time.RFC3339)), g.Text(at.In(of.Zone).Format("Monday")+", "+inZone.momentText(at))),
 			g.If(note != "", h.P(h.Class("soft"), g.Text(note))))
 	}))

@@ -42,11 +42,11 @@ func (s *Site) schedules(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// scheduleState is how the state of a schedule is displayed.
+// scheduleState is a schedule's displayed state.
 type scheduleState struct {
 	tone  tone
 	label string
-	// problem is why no post is created; empty if all is well.
+	// problem explains why no post is created; empty if there is no problem.
 	problem string
 }
 
@@ -108,10 +108,10 @@ func chipOf(account *v1alpha1.Connection) g.Node {
 	return g.Group{chip(account.Spec.Platform), g.Text(" ")}
 }
 
-// longestText limits a text in a list, in characters.
+// longestText limits the length of a text in a list, in characters.
 const longestText = 120
 
-// textsOf shows the first of a schedule's texts.
+// textsOf shows the first of a schedule's texts, and how many others there are.
 func textsOf(spec *v1alpha1.PostScheduleSpec) g.Node {
 	first := ""
 	switch {
@@ -138,14 +138,14 @@ func nextFact(v *visit, of *bridge.Schedule, state scheduleState) g.Node {
 	}
 }
 
-// lastPost links to the post of the last occurrence, if there is one on a page.
+// lastPost links to the post of the last occurrence.
 func lastPost(v *visit, of *bridge.Schedule) g.Node {
 	at := of.Status.LastScheduledTime.Time
 	post := recurrence.PostOf(of.PostSchedule, recurrence.Occurrence{At: at})
 	return h.A(h.Href(v.path("posts/"+post.Name)), v.moment(at))
 }
 
-// xRepeats is what a page says about schedules whose posts X may reject.
+// xRepeats is the warning about schedules whose posts X may reject.
 const xRepeats = "X rejects a post whose text repeats a recent one, and does not say how recent. This schedule sends the same text to X each time. Add more texts, which then take turns."
 
 // suspendSchedule and resumeSchedule change whether a schedule creates posts.
@@ -165,7 +165,7 @@ func (s *Site) resumeSchedule(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// confirmDelete states what the deletion of a schedule deletes.
+// confirmDelete asks for confirmation, and states what will be deleted.
 func (s *Site) confirmDelete(w http.ResponseWriter, v *visit) error {
 	of, err := s.Service.GetSchedule(v.Context(), v.caller, v.PathValue("id"))
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *Site) confirmDelete(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// firstWaiting returns the time of the first post of a schedule that may exist and is not published yet.
+// firstWaiting returns the time of a schedule's first post that may exist and is not published yet.
 func (v *visit) firstWaiting(of *bridge.Schedule) time.Time {
 	if of.Rule != nil {
 		if next := of.Rule.Next(v.now); !next.IsZero() && next.Before(of.Status.LastScheduledTime.Time) {

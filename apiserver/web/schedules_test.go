@@ -128,7 +128,8 @@ func instantOf(tb testing.TB, text string) *v1alpha1.Time {
 	return v1alpha1.NewTimePtr(at)
 }
 
-// TestEditedScheduleIsUnchanged verifies that saving the form of a schedule, also of another tool's, does not change it.
+// TestEditedScheduleIsUnchanged verifies that saving a schedule's form does not change the schedule, even if another
+// tool created it.
 func TestEditedScheduleIsUnchanged(t *testing.T) {
 	t.Parallel()
 	own := func(of *v1alpha1.PostSchedule) {

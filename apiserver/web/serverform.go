@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/apiserver/rest"
 )
 
-// connectOnServer asks for the server of an account, and goes on to its consent page once there is one. After a mistake it
-// asks again.
+// connectOnServer asks for an account's server, and redirects to the server's consent page once it is known. After an
+// error it asks again.
 func (s *Site) connectOnServer(w http.ResponseWriter, v *visit, wanted connect.Wanted) error {
 	if err := s.visitor(v.session).May(v.Context(), v.namespace, connect.Create); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// The form's answers about a target with an unknown outcome.
+// The answers that the form offers for a target with an unknown outcome.
 const (
 	verdictCandidate = "candidate"
 	verdictPosted    = "posted"

@@ -35,8 +35,8 @@ type thread struct {
 	others []string
 }
 
-// threadOf divides the text of a post that is too long for a platform with threads, or that has lines of "---", or
-// returns nil. Each part fits on every chosen account whose platform accepts threads.
+// threadOf divides a post's text into a thread if it is too long for a platform with threads, or has lines of "---";
+// otherwise it returns nil. Each part fits on every chosen account whose platform accepts threads.
 func (s *Site) threadOf(v *visit, spec *v1alpha1.PostSpec) *thread {
 	if spec.Tree != nil {
 		return nil
@@ -73,7 +73,7 @@ func (s *Site) threadOf(v *visit, spec *v1alpha1.PostSpec) *thread {
 	slices.Sort(others)
 	made.others = slices.Compact(others)
 	if len(text) > posting.MaxPost {
-		made.err = split.ErrTooMany // no post can contain it, and each pause in writing would divide it
+		made.err = split.ErrTooMany // no post can contain it, and it would be divided again at each pause in typing
 		return made
 	}
 	made.parts, made.err = divide(text, all)
@@ -106,7 +106,7 @@ func partRules(text string, all []platforms.Capabilities) split.Rules {
 	}}
 }
 
-// united sorts links and unites those that overlap, since platforms find different ones.
+// united sorts links and merges those that overlap, because platforms detect different ones.
 func united(links []platforms.Link) []platforms.Link {
 	slices.SortFunc(links, func(a, b platforms.Link) int { return cmp.Compare(a.Start, b.Start) })
 	var out []platforms.Link
@@ -196,7 +196,7 @@ func (s *Site) split(v *visit, c *composer) error {
 	return nil
 }
 
-// filesOf returns the files of a form that is not a thread. A video may not be chosen yet.
+// filesOf returns the files of a form that is not a thread. The form may not contain a video yet.
 func filesOf(spec *v1alpha1.PostSpec) []v1alpha1.MediaReference {
 	if spec.Video != nil && spec.Video.MediaRef.Name == "" {
 		return nil
@@ -219,7 +219,7 @@ func (w *writing) unsplit() {
 	}
 }
 
-// splitNotice is shown above a thread that was a text.
+// splitNotice is shown above a thread that was split from a text.
 func splitNotice(w *writing) g.Node {
 	if w.before == "" || w.category != v1alpha1.CategoryTree {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// displayStatus is how the status of a post or one of its targets is displayed: its text and a CSS class.
+// displayStatus is the displayed status of a post or one of its targets: a text and a CSS class.
 type displayStatus struct{ class, word string }
 
 // Statuses that do not correspond to a phase.
@@ -28,10 +28,10 @@ var (
 // stateUndecided makes lists show only undecided posts. It is not a phase.
 const stateUndecided v1alpha1.PostPhase = "undecided"
 
-// stateUnhandled makes lists show only the failed posts that need a person. It is not a phase.
+// stateUnhandled makes lists show only the failed posts that need a user. It is not a phase.
 const stateUnhandled v1alpha1.PostPhase = "unhandled"
 
-// stateNames are the labels of the states that lists can be filtered by.
+// stateName returns the label of a state that lists can be filtered by.
 func stateName(state v1alpha1.PostPhase) string {
 	switch state { //nolint:exhaustive // the others are phases
 	case stateUndecided:
@@ -92,7 +92,7 @@ var signs = map[string]string{
 // chips shows the platform chips of a post's targets. Targets with the same platform and status share one.
 func chips(p *postindex.Summary) g.Node { return chipsWith(p, true) }
 
-// chipsWith is chips, with or without the tooltips, which a calendar with many posts omits.
+// chipsWith is like chips, with or without the tooltips, which a calendar with many posts omits.
 func chipsWith(p *postindex.Summary, tooltips bool) g.Node {
 	type account struct {
 		postindex.PlatformStatus

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// maxStreams limits concurrent streams, of a connection and a few KiB each; maxOfOne limits the streams of one
-	// person.
+	// maxStreams limits concurrent streams, which take a connection and a few KiB each; maxOfOne limits the streams of
+	// one person.
 	maxStreams = 1000
 	maxOfOne   = 20
 	// streamFor is how long a stream's connection lasts. The page's script then reconnects, which distributes the pages
-	// over the current replicas.
+	// across the current replicas.
 	streamFor = 5 * time.Minute
 	// streamPause is the minimum time between two updates.
 	streamPause = 250 * time.Millisecond
@@ -32,8 +32,8 @@ const (
 	// commonly close idle connections.
 	heartbeat = 20 * time.Second
 	// recheckInterval is how often a stream checks whether its person may still follow the post. The session check
-	// reads only the cache. The answer about the right is cached for five seconds (package access), for all of a
-	// person's pages in a team. With this interval, a withdrawn right ends a stream within a second after that, and the
+	// reads only the cache. The permission check is cached for five seconds (package access), for all of a person's
+	// pages in a team. With this interval, a withdrawn permission ends a stream within a second after that, and the
 	// Kubernetes API receives one review every five seconds for each user and team, however many pages are open.
 	recheckInterval = time.Second
 	// readAgain is the polling interval of a page that is not allowed to stream.
@@ -46,7 +46,7 @@ type streams struct {
 	of  map[string]int
 }
 
-// Reasons why a page may not follow a post.
+// Reasons for not letting a page follow a post.
 var (
 	errStreams = errors.New("too many pages follow posts; load the page again later")
 	errOfOne   = errors.New("too many pages of one person follow posts")
@@ -116,7 +116,8 @@ func (s *Site) events(w http.ResponseWriter, v *visit) error {
 	return nil
 }
 
-// glance sends a post's current state and when to poll again, for a user who has reached the limit on streams.
+// glance sends a post's current state and the delay until the next poll, for a user who has reached the limit on
+// streams.
 func (s *Site) glance(v *visit, out *stream, id string) error {
 	out.setHeaders()
 	post, err := s.Service.ReadPost(v.Context(), v.caller, id)
@@ -129,7 +130,7 @@ func (s *Site) glance(v *visit, out *stream, id string) error {
 	return out.later()
 }
 
-// stays reports whether the session and the right to see posts still exist.
+// stays reports whether the session and the permission to see posts are still valid.
 func (s *Site) stays(v *visit) bool {
 	if !s.Sessions.IsValid(v.session) {
 		return false
@@ -138,7 +139,7 @@ func (s *Site) stays(v *visit) bool {
 	return may && err == nil // on an error the answer is no
 }
 
-// waitForChange waits until a post may have changed. It returns false if the stream has to end.
+// waitForChange waits until a post may have changed. It returns false if the stream must end.
 func (s *Site) waitForChange(v *visit, out *stream, changes <-chan struct{}, end <-chan time.Time) bool {
 	pause := s.Clock.After(streamPause)
 	select {
@@ -150,7 +151,7 @@ func (s *Site) waitForChange(v *visit, out *stream, changes <-chan struct{}, end
 	}
 	beat := s.Clock.After(heartbeat)
 	for {
-		// The channel is read before the check, so that no change in between is missed.
+		// The channel is read before the check, so no change in between is missed.
 		sessions := s.Sessions.Changed()
 		if !s.stays(v) {
 			return false
@@ -234,7 +235,7 @@ func (o *stream) stop(err error) error {
 	if err == nil {
 		err = o.flush([]byte("event: " + finishedEvent + "\ndata: \n\n"))
 	}
-	_ = err // a disconnected reader needs no end
+	_ = err // a disconnected reader does not need the event
 	return nil
 }
 

@@ -63,7 +63,7 @@ func (r *reader) got() string {
 	return r.text.String()
 }
 
-// follow opens a post's stream, in a bubble of synctest.
+// follow opens a post's stream, in a synctest bubble.
 func follow(t *testing.T, w *world, who access.Person, id string) (*reader, context.CancelFunc, chan struct{}) {
 	t.Helper()
 	r := newRequest(&who, "/teams/"+acme+"/posts/"+id+"/events", nil)
@@ -246,7 +246,7 @@ func TestStreamsOfOnePerson(t *testing.T) {
 	})
 }
 
-// changing simulates rights that a test revokes, with package access's cache: an answer is valid for five seconds.
+// changing simulates permissions that a test revokes, with package access's cache: an answer is valid for five seconds.
 type changing struct {
 	roles
 

@@ -51,7 +51,8 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestPagesShowSuspension verifies the wording that depends on the installation, the user's rights or the team's settings.
+// TestPagesShowSuspension verifies the wording that depends on the installation, the user's permissions or the team's
+// settings.
 func TestPagesShowSuspension(t *testing.T) {
 	t.Parallel()
 	as := func(prefix string) func(*Config) { return func(c *Config) { c.RolePrefix = prefix } }

@@ -32,8 +32,8 @@ func (v *visit) undoFact() g.Node {
 
 func seconds(d time.Duration) string { return plural(int(math.Ceil(d.Seconds())), "second") }
 
-// undoCountdown counts down to a post's publication, and offers to take it back. It returns nil for a post that does
-// not go out within the team's time for that.
+// undoCountdown counts down to a post's publication, and offers to take it back. It returns nil unless the post is
+// going to be published within the team's undo time.
 func (s *Site) undoCountdown(v *visit, post *v1alpha1.Post) g.Node {
 	at := post.Spec.ScheduledAt
 	if at == nil || posting.Of(post).Phase() != v1alpha1.PhaseScheduled {
@@ -50,7 +50,7 @@ func (s *Site) undoCountdown(v *visit, post *v1alpha1.Post) g.Node {
 		}))
 }
 
-// withdraw cancels a scheduled post. It reports false if it is too late, and true again for a post that is cancelled.
+// withdraw cancels a scheduled post. It returns false if it is too late, and true if the post is already canceled.
 func (s *Site) withdraw(v *visit, id string) (bool, error) {
 	post, err := s.Service.ReadPost(v.Context(), v.caller, id)
 	switch {
@@ -67,8 +67,8 @@ func (s *Site) withdraw(v *visit, id string) (bool, error) {
 	return err == nil && posting.Of(post).Cancelled(), err
 }
 
-// withdrawPublished cancels a post that is about to be published and opens a copy of it as a draft: a post that is not a draft cannot
-// become one. Taken back twice, it has one copy.
+// withdrawPublished cancels a post that is about to be published and opens a copy of it as a draft: a post that is not
+// a draft cannot become one. Taking it back twice creates only one copy.
 func (s *Site) withdrawPublished(w http.ResponseWriter, v *visit) error {
 	id := v.PathValue("id")
 	switch taken, err := s.withdraw(v, id); {

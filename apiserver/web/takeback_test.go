@@ -57,8 +57,8 @@ func TestPublishWaits(t *testing.T) {
 	}
 }
 
-// TestPublishWaitsOnce verifies that a form sent twice, at different moments, creates one post, published at the first
-// one's time.
+// TestPublishWaitsOnce verifies that a form that is sent twice, at different times, creates one post, with the
+// publication time of the first request.
 func TestPublishWaitsOnce(t *testing.T) {
 	t.Parallel()
 	for page, saves := range map[string]bool{"posts/new": false, "posts/new?": true, "posts/p-1/edit": false} {
@@ -85,7 +85,7 @@ func TestPublishWaitsOnce(t *testing.T) {
 	}
 }
 
-// TestUndo verifies that a post that waits can be taken back, which cancels it and opens one copy.
+// TestUndo verifies that a waiting post can be taken back, which cancels it and opens one copy.
 func TestUndo(t *testing.T) {
 	t.Parallel()
 	w := undoing(clocktesting.NewFakeClock(now))
@@ -115,7 +115,8 @@ func TestUndo(t *testing.T) {
 	says(t, "the post is withdrawn", textOf(copied), []string{"The post is taken back"}, nil)
 }
 
-// TestUndoTooLate verifies that a post whose delivery has started is neither cancelled nor copied, with a message.
+// TestUndoTooLate verifies that a post whose delivery has started is neither canceled nor copied, and that a message
+// explains this.
 func TestUndoTooLate(t *testing.T) {
 	t.Parallel()
 	w := undoing(clocktesting.NewFakeClock(now))

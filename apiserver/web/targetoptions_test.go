@@ -13,7 +13,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestOptionsOnPages verifies that the page of a post shows who can see it, and what else readers see differently.
+// TestOptionsOnPages verifies that the page of a post shows who can see it, and the other options that affect what
+// readers see.
 func TestOptionsOnPages(t *testing.T) {
 	t.Parallel()
 	all := &v1alpha1.MastodonOptions{ContentWarning: "the ending", Sensitive: true, Visibility: v1alpha1.MastodonPrivate}

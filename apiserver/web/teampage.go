@@ -157,7 +157,7 @@ func inBytes(n int64) string {
 	return strconv.FormatFloat(math.Trunc(value*10)/10, 'f', 1, 64) + " " + unit
 }
 
-// abilities returns the display names of a user's rights.
+// abilities returns the display names of a user's permissions.
 func (v *visit) abilities() []string {
 	out := []string{"see posts"}
 	for _, ability := range []struct {

@@ -189,7 +189,7 @@ func TestThreatOpenRedirect(t *testing.T) {
 	}
 }
 
-// TestThreatClickjacking verifies that no response can be framed, runs foreign code, or is cached.
+// TestThreatClickjacking verifies that no response can be framed, runs third-party code, or is cached.
 func TestThreatClickjacking(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -201,7 +201,7 @@ func TestThreatClickjacking(t *testing.T) {
 		head := w.serve(r).Header()
 		policy := head.Get("Content-Security-Policy")
 		wanted := []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'"}
-		if what != "a file" { // which runs no scripts, as it is no page
+		if what != "a file" { // files are not pages, and run no scripts
 			wanted = append(wanted, "script-src 'self';", "style-src 'self';")
 		}
 		for _, want := range wanted {
@@ -214,7 +214,7 @@ func TestThreatClickjacking(t *testing.T) {
 			"Cross-Origin-Opener-Policy": "same-origin", "Strict-Transport-Security": "max-age=31536000",
 		} {
 			if what == "a file" && slices.Contains(pagesOnly, name) {
-				want = "" // it is no page, and saves the bytes
+				want = "" // files are not pages, and omit these headers to save bytes
 			}
 			if head.Get(name) != want {
 				t.Errorf("%s: %s is %q, want %q", what, name, head.Get(name), want)
@@ -301,7 +301,7 @@ func TestThreatHeaders(t *testing.T) {
 	}
 }
 
-// TestThreatLongForms verifies that forms are limited, whatever they contain.
+// TestThreatLongForms verifies that forms are limited, regardless of their content.
 func TestThreatLongForms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))
@@ -318,7 +318,7 @@ func TestThreatLongForms(t *testing.T) {
 	} {
 		for _, path := range changes {
 			answer := w.serve(newRequest(&administrator, "/teams/"+acme+"/"+path, form))
-			if path == "posts/p-1/cancel" || path == "posts/p-1/takeback" { // they read no form
+			if path == "posts/p-1/cancel" || path == "posts/p-1/takeback" { // they do not read the form
 				continue
 			}
 			if answer.Code >= http.StatusInternalServerError {
@@ -352,7 +352,7 @@ func TestThreatOtherTeams(t *testing.T) {
 			t.Errorf("POST %s: %d, or a text that differs from an unknown address", path, answer.Code)
 		}
 	}
-	// Another team's ids do not exist in one's own.
+	// Another team's ids do not exist in the user's team.
 	for _, path := range []string{"posts/p-1", "posts/p-1/edit", "posts/new?from=p-1"} {
 		if answer := w.serve(newRequest(&stranger, "/teams/"+beta+"/"+path, nil)); answer.Code != http.StatusNotFound || strings.Contains(answer.Body.String(), "secret plan") {
 			t.Errorf("%s of another team: %d", path, answer.Code)

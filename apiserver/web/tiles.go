@@ -15,13 +15,13 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// kindsOfPosts are the categories as they follow "does not accept".
+// kindsOfPosts are the categories as worded after "does not accept".
 var kindsOfPosts = map[v1alpha1.Category]string{
 	v1alpha1.CategoryText: "posts without files", v1alpha1.CategoryImage: "images", v1alpha1.CategoryVideo: "videos", v1alpha1.CategoryTree: "threads",
 }
 
-// refusedKind is a kind of posts that an account does not accept. by is the platform, or the account's server on a platform that
-// accepts it.
+// refusedKind is a kind of post that an account does not accept. by is the platform, or the account's server on a
+// platform that accepts it.
 type refusedKind struct {
 	kind v1alpha1.Category
 	by   string
@@ -45,7 +45,7 @@ func (s *Site) refused(a *v1alpha1.Connection) []refusedKind {
 }
 
 // accountTile is an account in the form. The styles show it as unavailable for a kind of post that its platform does
-// not accept, and for content that check finds it cannot take. The script then refuses to choose it.
+// not accept, and for content that, according to check, it cannot accept. The script then refuses to choose it.
 func (s *Site) accountTile(v *visit, a *v1alpha1.Connection, t *targetWriting, chosen bool) g.Node {
 	id, refusal, remark := "target-"+a.Name, "refusal-"+a.Name, "remark-"+a.Name
 	var classes []string
@@ -83,14 +83,14 @@ func remarkOn(name, text string, more ...g.Node) g.Node {
 	return h.P(h.ID("remark-"+name), h.Class("remark soft"), g.Group(more), g.Text(text))
 }
 
-// fitting updates the tiles: which accounts cannot take the content as it is now.
+// fitting updates the tiles with the problems that accounts have with the current content.
 func (s *Site) fitting(v *visit, written *writing, spec *v1alpha1.PostSpec, found *bridge.Check) g.Node {
 	accounts := s.usable(v)
 	checks := s.Service.CheckAccounts(v.Context(), v.caller, spec, written.caption, found.Previews, accounts)
 	replace := g.Attr("hx-swap-oob", "true")
 	return g.Map(indexes(len(accounts)), func(i int) g.Node {
 		name, platform, remark := accounts[i].Name, accounts[i].Spec.Platform.Title(), ""
-		// The count of a chosen account is above the limit.
+		// For a chosen account, its length meter already shows this.
 		if of := checks[i].TooLong; of.Count > 0 && !slices.ContainsFunc(written.targets, func(t targetWriting) bool { return t.connection == name }) {
 			remark = "The text is too long for " + platform + ": " + strconv.Itoa(of.Count) + " of " + strconv.Itoa(of.Limit) + "."
 			if spec.Tree == nil {

@@ -24,7 +24,7 @@ func notReady(reason, message string) func(*v1alpha1.Connection) {
 	}
 }
 
-// TestTiles verifies what the composer says about accounts that need something, and about platforms that do not accept
+// TestTiles verifies what the composer says about accounts that need attention, and about platforms that do not accept
 // a kind of post.
 func TestTiles(t *testing.T) {
 	t.Parallel()

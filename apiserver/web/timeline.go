@@ -43,7 +43,7 @@ func (s *Site) timeline(v *visit, post *v1alpha1.Post) g.Node {
 }
 
 // inOrder makes the times of one target's steps ascending. A platform's clock may be slow, or count only whole seconds,
-// so that a post seems to be published before it was sent.
+// so a post can seem to be published before it was sent.
 func inOrder(steps []step) []step {
 	for i := 1; i < len(steps); i++ {
 		if steps[i].at.Before(steps[i-1].at) {

@@ -266,7 +266,7 @@ func TestGrouped(t *testing.T) {
 	}
 }
 
-// TestForPeople verifies how messages that API clients read too are worded on pages.
+// TestForPeople verifies how messages that API clients also read are worded on pages.
 func TestForPeople(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{

@@ -75,7 +75,7 @@ func (s *Site) finishUpload(w http.ResponseWriter, v *visit) error {
 	return s.endUpload(w, v, s.Service.FinishUpload)
 }
 
-// abortUpload removes the parts of a file whose upload was cancelled.
+// abortUpload removes the parts of a file whose upload was canceled.
 func (s *Site) abortUpload(w http.ResponseWriter, v *visit) error {
 	return s.endUpload(w, v, s.Service.AbortUpload)
 }

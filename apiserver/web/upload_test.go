@@ -48,7 +48,7 @@ func TestFileProblems(t *testing.T) {
 	}
 }
 
-// TestFileNames verifies that a name of another extension gets one that the service accepts.
+// TestFileNames verifies that a name with another extension gets one that the service accepts.
 func TestFileNames(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, name, mimeType, want string }{

@@ -35,8 +35,8 @@ func (s *Site) verdict(v *visit, post *v1alpha1.Post, i int) g.Node {
 	)
 }
 
-// inPlainWords removes the parts of a problem that are for kubectl users: the target's number, and the annotation's
-// syntax.
+// inPlainWords removes the parts of a problem that are meant for kubectl users: the target's number, and the
+// annotation's syntax.
 func inPlainWords(problem string) string {
 	return notation.ReplaceAllString(problem, "")
 }
@@ -50,7 +50,7 @@ type verdictForm struct {
 	target int
 }
 
-// form returns a form that submits a verdict. confirm is as in the function form.
+// form returns a form that submits a verdict. See the function form for confirm.
 func (a *verdictForm) form(verdict, confirm string, content ...g.Node) g.Node {
 	return form(a.v.path("posts/"+a.post.Name+"/settle"), confirm, hidden("target", strconv.Itoa(a.target)), hidden("verdict", verdict), g.Group(content))
 }

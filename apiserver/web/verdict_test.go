@@ -185,7 +185,7 @@ func TestUndecidedOutcome(t *testing.T) {
 	}
 }
 
-// TestForbidden verifies that an error names a right in everyday words.
+// TestForbidden verifies that an error names a permission in everyday words.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, path, want string }{

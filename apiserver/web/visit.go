@@ -41,7 +41,7 @@ type visit struct {
 	done func()
 }
 
-// rights are the visitor's rights. A page omits the actions that they do not allow.
+// rights are the visitor's permissions. A page omits the actions that they do not allow.
 type rights struct {
 	create, update, upload, seeFiles, seeAccounts, connect, reconnect, disconnect, listKeys, createKeys, changeKeys, seeUsage, seeMembers bool
 
@@ -54,12 +54,12 @@ func (has *rights) compose() bool { return has.create && has.seeAccounts }
 
 func (has *rights) edit() bool { return has.update && has.seeAccounts }
 
-// writeNotifiers reports whether the user has every right to notifiers that an API key with the permission has.
+// writeNotifiers reports whether the user may do everything with notifiers that an API key with the permission may.
 func (has *rights) writeNotifiers() bool {
 	return has.createNotifiers && has.changeNotifiers && has.deleteNotifiers
 }
 
-// byRight maps the rights that Kubernetes checks to the fields.
+// byRight maps the permissions that Kubernetes checks to the fields.
 func (has *rights) byRight() map[right]*bool {
 	return map[right]*bool{
 		createPosts: &has.create, updatePosts: &has.update, createMedia: &has.upload, seeMedia: &has.seeFiles, seeConnections: &has.seeAccounts,
@@ -78,10 +78,10 @@ func (v *visit) path(page string) string { return "/teams/" + v.namespace + "/" 
 // handler serves a visit. An error of package bridge is shown to the user; any other is logged.
 type handler func(w http.ResponseWriter, v *visit) error
 
-// right is a right that a page requires: a verb and one of Herald's resources.
+// right is a permission that a page requires: a verb and one of Herald's resources.
 type right struct{ verb, resource string }
 
-// Kubernetes terms shared by several rights.
+// Kubernetes terms shared by several permissions.
 const (
 	verbList, verbCreate, verbUpdate = "list", "create", "update"
 	ofConnections                    = "connections"
@@ -90,7 +90,7 @@ const (
 	ofBindings                       = "rolebindings.rbac.authorization.k8s.io"
 )
 
-// The rights that pages require.
+// The permissions that pages require.
 var (
 	seePosts         = right{verbList, "posts"}
 	createPosts      = right{verbCreate, "posts"}
@@ -164,7 +164,7 @@ func (s *Site) serveLimited(w http.ResponseWriter, v *visit, handle handler) err
 	return handle(w, v)
 }
 
-// visit returns a request's person, team and rights. The team is nil if the user sees nothing of it.
+// visit returns a request's person, team and permissions. The team is nil if the user may not see it.
 func (s *Site) visit(r *http.Request, of session.Session) (*visit, error) {
 	ctx, who := r.Context(), of.Person
 	v := &visit{Request: r, session: of, person: who, namespace: r.PathValue("namespace"), now: s.Clock.Now(), zone: time.UTC, own: zoneOf(r)}

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// byClaude makes a post one that an agent created, as the bridge stores it.
+// byClaude marks a post as created by an agent, as the bridge does.
 func byClaude(author, wanted string) func(*v1alpha1.Post) {
 	return func(post *v1alpha1.Post) {
 		post.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}

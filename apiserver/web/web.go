@@ -33,7 +33,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Access checks the rights of users in team namespaces.
+// Access checks users' permissions in team namespaces.
 type Access interface {
 	// May reports whether a user may use a Kubernetes verb, such as "create", on one of Herald's resources, such as
 	// "posts", or on another API's, such as "rolebindings.rbac.authorization.k8s.io".
@@ -66,7 +66,7 @@ type Config struct {
 	Bodies *limits.BodyLimiter
 	// SendsEmail is true if the installation has a mail server for notifications.
 	SendsEmail bool
-	// StoreOrigins are the store's origins, where browsers upload files, separated by spaces; empty if there is no
+	// StoreOrigins are the store's origins, to which browsers upload files, separated by spaces; empty if there is no
 	// store.
 	StoreOrigins string
 	// ConsentOrigins are the origins of the platforms' consent pages. Simulated platforms use plain HTTP and serve the
@@ -132,7 +132,7 @@ func (s *Site) Guard(head http.Header) {
 func (s *Site) Close() { close(s.closing) }
 
 // ServeHTTP serves a page. It must run behind http.CrossOriginProtection, which rejects requests from other sites, and
-// behind the sessions.
+// behind the session handler.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, pattern := s.mux.Handler(r)
 	if pattern == "" {

@@ -22,11 +22,11 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// maxWeight is the maximum transfer size of a page with its own scripts and styles, in bytes. The largest page is that
-// of a Notifier with as many deliveries as its status can hold.
+// maxWeight is the maximum transfer size of a page with its own scripts and styles, in bytes. The largest page shows a
+// Notifier with as many deliveries as its status can hold.
 const maxWeight = 46 << 10
 
-// crowded has 10,000 posts, half of them in the month of now, and ten accounts.
+// crowded has 10,000 posts, half of them in the current month, and ten accounts.
 func crowded() *world {
 	w := newWorld(clocktesting.NewFakeClock(now))
 	for i := range 4 {
@@ -64,7 +64,7 @@ func crowdedPost(i int, at time.Time) postindex.Summary {
 	}
 }
 
-// idNumber returns an id in the format of posts, which does not compress.
+// idNumber returns an id in the format of post ids, which do not compress.
 func idNumber(i int) string {
 	sum := sha256.Sum256([]byte(strconv.Itoa(i)))
 	return "p-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26])
@@ -81,7 +81,8 @@ var crowdedPages = map[string]string{
 // onDemand are the scripts that no page loads at first: upload.js loads two with the first file, compose.js one with the first key.
 var onDemand = []string{"transfer.js", "crop.js", "drafts.js"}
 
-// TestWeight verifies that no page needs more than 45 KB over the wire, including the scripts and styles that it loads.
+// TestWeight verifies that no page needs more than maxWeight over the wire, including the scripts and styles that it
+// loads.
 func TestWeight(t *testing.T) {
 	t.Parallel()
 	w := crowded()

@@ -28,7 +28,7 @@ func quoted(name string) string {
 	return "“" + strings.NewReplacer("“", "'", "”", "'", "„", "'", "‟", "'", "\"", "'").Replace(name) + "”"
 }
 
-// sentence turns a message into a sentence, with a capital letter and a full stop.
+// sentence turns a message into a sentence, with a capital letter and a period.
 func sentence(message string) string {
 	if message == "" {
 		return ""
@@ -42,8 +42,8 @@ func sentence(message string) string {
 	return message
 }
 
-// Parts of messages that API clients read too: platforms by their values in the API, units by how they are counted, and accounts by their
-// resource.
+// Parts of messages that API clients also read: platforms as API values, units by how they are counted, and accounts as
+// resources.
 var (
 	accepting    = regexp.MustCompile(`\b(` + platformWords() + `)(,? (?:which )?(?:accepts|does not accept))\b`)
 	postsTo      = regexp.MustCompile(`\b(post to|title on) (` + platformWords() + `)\b`)
@@ -73,13 +73,13 @@ func forPeople(message string) string {
 	return accountWords.Replace(characters.ReplaceAllString(message, "characters are too many"))
 }
 
-// generatedID matches a post's generated id in an error that API clients read too.
+// generatedID matches a post's generated id in an error that API clients also read.
 var generatedID = regexp.MustCompile(`\bpost p[a-z0-9]{25}\b`)
 
-// withoutID names a post by the word alone: people never see generated ids.
+// withoutID replaces a post's generated id with "the post", because users never see generated ids.
 func withoutID(message string) string { return generatedID.ReplaceAllString(message, "the post") }
 
-// grouped formats a number that is not negative, with commas between its thousands.
+// grouped formats a non-negative number, with commas between groups of thousands.
 func grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for at := len(digits) - 3; at > 0; at -= 3 {
@@ -160,12 +160,12 @@ const (
 	wordLate      = "late"
 	wordTakenBack = "back"
 	wordDismissed = "dismissed"
-	// The effects of a form on a schedule.
+	// Keys of the messages about a change to a schedule.
 	wordRepeats      = "repeats"
 	wordSuspended    = "suspended"
 	wordResumed      = "resumed"
 	wordScheduleGone = "unscheduled"
-	// The effects of a form on a notifier.
+	// Keys of the messages about a change to a notifier.
 	wordNotifies          = "notifies"
 	wordNotifierSuspended = "muted"
 	wordNotifierResumed   = "unmuted"

@@ -23,12 +23,12 @@ const (
 	whenDraft = "draft"
 )
 
-// writing is the content of the post form. It keeps the fields of every kind, so that a user can change the kind and
-// change it back.
+// writing is the content of the post form. It keeps the fields of every kind, so a user can change the kind and change
+// it back.
 type writing struct {
 	// key is the form's idempotency key.
 	key string
-	// retryOf is the failed post that is sent again; empty for other posts.
+	// retryOf is the failed post that is being sent again; empty for other posts.
 	retryOf string
 	// version is the version of the post being edited; empty for a new one.
 	version  string
@@ -40,7 +40,7 @@ type writing struct {
 	cards    []v1alpha1.TreeCard
 	// thumbnail is the time of the video's cover picture, in seconds, as entered.
 	thumbnail string
-	// before is what a split has replaced, as JSON; empty if the thread was not a text.
+	// before is the content that a split replaced, as JSON; empty if the thread was not split from a text.
 	before string
 	// targets are the chosen accounts, in the form's order.
 	targets []targetWriting
@@ -53,7 +53,7 @@ type writing struct {
 // targetWriting is the part of the form for one account.
 type targetWriting struct {
 	connection string
-	// already is why the account is not preselected, although the duplicated post goes there.
+	// already explains why the account is not preselected, although the duplicated post goes there.
 	already string
 	// caption is the account's own text; empty if it uses the common one.
 	caption  string
@@ -113,7 +113,7 @@ func readWriting(form url.Values) *writing {
 	return w
 }
 
-// text returns an entered text. Browsers send a line break as two characters; platforms count one.
+// text returns entered text. Browsers send a line break as two characters; platforms count one.
 func text(typed string) string { return strings.ReplaceAll(typed, "\r\n", "\n") }
 
 func readTikTok(form url.Values, name string) v1alpha1.TikTokOptions {
@@ -155,7 +155,7 @@ func (w *writing) propose(at, now time.Time) {
 func (w *writing) target(name string) (targetWriting, bool) {
 	i := slices.IndexFunc(w.targets, func(t targetWriting) bool { return t.connection == name })
 	if i < 0 {
-		// TikTok requires that a user enables comments, duets and stitches (Content Sharing Guidelines).
+		// TikTok requires that a user enable comments, duets and stitches (Content Sharing Guidelines).
 		return targetWriting{connection: name, tiktok: v1alpha1.TikTokOptions{AllowComment: new(false), AllowDuet: new(false), AllowStitch: new(false)}}, false
 	}
 	return w.targets[i], w.targets[i].already == ""
@@ -251,10 +251,10 @@ func (t *targetWriting) target(w *writing, platform v1alpha1.Platform) v1alpha1.
 }
 
 // mayBe reports whether an account may be on the platform of an option. An account that does not exist has no known
-// platform: it keeps its options, and has them if it is connected again.
+// platform: it keeps its options, which apply again once it is reconnected.
 func mayBe(platform, of v1alpha1.Platform) bool { return platform == of || platform == "" }
 
-// tiktokOf returns TikTok's options as far as a kind of post has them.
+// tiktokOf returns the TikTok options that a kind of post has.
 func (t *targetWriting) tiktokOf(category v1alpha1.Category) *v1alpha1.TikTokOptions {
 	options := t.tiktok
 	if category == v1alpha1.CategoryImage {

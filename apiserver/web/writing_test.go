@@ -410,8 +410,8 @@ func FuzzWriting(f *testing.F) {
 	})
 }
 
-// TestOptionsOfAccounts verifies that a target loses the options of another platform, and none while its account does
-// not exist.
+// TestOptionsOfAccounts verifies that a target loses another platform's options, but keeps all options while its
+// account does not exist.
 func TestOptionsOfAccounts(t *testing.T) {
 	t.Parallel()
 	private := v1alpha1.MastodonOptions{Visibility: v1alpha1.MastodonPrivate}

@@ -95,8 +95,8 @@ func (v *visit) momentText(at time.Time) string {
 	return text
 }
 
-// forViewer returns what the viewer's own clock shows, with the day if it is another one, or "" if it shows the same or
-// is unknown.
+// forViewer returns a time on the viewer's own clock, with the day if it differs, or "" if the clock shows the same
+// time or its zone is unknown.
 func (v *visit) forViewer(at time.Time) string {
 	if v.own == nil {
 		return ""
@@ -132,8 +132,8 @@ func instants(local time.Time, zone *time.Location) []time.Time {
 	return found
 }
 
-// changeIn returns what clocks in a zone show before and after the clock change in the night or on the day of a local
-// time.
+// changeIn returns the times that clocks in a zone show right before and after the clock change on, or in the night
+// before, the day of a local time.
 func changeIn(local time.Time, zone *time.Location) (before, after time.Time) {
 	_, change := local.Add(-24 * time.Hour).In(zone).ZoneBounds()
 	_, offset := change.Add(-time.Nanosecond).In(zone).Zone()

@@ -12,8 +12,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// TestTimesNameTheirZone verifies that a page without a script shows a post's time always with a zone, the team's
-// before the viewer's.
+// TestTimesNameTheirZone verifies that a page without a script always shows a post's time with a zone: the team's or,
+// if it has none, the viewer's.
 func TestTimesNameTheirZone(t *testing.T) {
 	t.Parallel()
 	when := time.Date(2026, 12, 8, 8, 0, 0, 0, time.UTC)
