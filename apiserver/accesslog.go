@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/apiserver/signin"
 )
 
-// strangersLine is the log limiter's key for unauthenticated requests. Equal requests are logged once per minute.
+// strangersLine is the log limiter's key for unauthenticated requests. Identical requests are logged once per minute.
 type strangersLine struct {
 	operation string
 	status    int
@@ -82,7 +82,7 @@ type serverLog struct {
 	lines *limits.LogLimiter
 }
 
-// Handle writes a line unless the limiter suppresses it. Lines that are equal up to their first digit share a limit.
+// Handle writes a line unless the limiter suppresses it. Lines that match up to their first digit share a limit.
 func (l serverLog) Handle(ctx context.Context, line slog.Record) error {
 	of := line.Message
 	if i := strings.IndexFunc(of, unicode.IsDigit); i >= 0 {

@@ -80,7 +80,7 @@ var _ = Describe("Agents", Ordered, func() {
 		}
 	}
 
-	// allow makes the user authorize a client, and returns the redirect's query.
+	// allow authorizes a client as the user, and returns the redirect's query.
 	allow := func(ctx context.Context, config *oauth2.Config, verifier, level string) url.Values {
 		GinkgoHelper()
 		address := config.AuthCodeURL("the state", oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", server.site+"/mcp"),

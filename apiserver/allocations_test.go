@@ -20,9 +20,9 @@ import (
 // page is the number of posts on the measured page.
 const page = 20
 
-// Allocations are nearly the same on every machine, unlike times, and the garbage of requests is most of the apiserver's
-// processor time. They include everything between the connection and the Kubernetes API: authentication, limits,
-// validation, the client, the index, encoding and metrics.
+// Unlike timings, allocation counts are nearly the same on every machine, and collecting the garbage of requests takes
+// most of the apiserver's CPU time. The counts include everything between the connection and the Kubernetes API:
+// authentication, limits, validation, the client, the index, encoding and metrics.
 var _ = Describe("A request's budget of allocations", Serial, func() {
 	DescribeTable("is kept", func(ctx SpecContext, most, kib uint64, status int, request func(ctx context.Context, id string, i int) *http.Request) {
 		t := newTeam(ctx)
@@ -32,7 +32,7 @@ var _ = Describe("A request's budget of allocations", Serial, func() {
 			id = t.create(ctx, text("x", fmt.Sprintf("Post %d", i), inAnHour())).ID
 		}
 		objects, bytes := uint64(1<<63), uint64(1<<63)
-		for batch := range 3 { // the least, because other goroutines allocate, too
+		for batch := range 3 { // the minimum, because other goroutines also allocate
 			const requests = 10
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)

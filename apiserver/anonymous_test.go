@@ -189,8 +189,8 @@ func TestServerLog(t *testing.T) {
 	}
 }
 
-// TestNotCurrent verifies that all callers are rejected while the Kubernetes API is silent, because a valid key may
-// have been revoked and an unknown one may be new.
+// TestNotCurrent verifies that all callers are rejected while the Kubernetes API does not respond, because a valid key
+// may have been revoked and an unknown one may be new.
 func TestNotCurrent(t *testing.T) {
 	t.Parallel()
 	handler, _ := facing(t, fmt.Errorf("%w for 6m0s", bridge.ErrBehind))

@@ -62,7 +62,7 @@ func (t *team) finish(ctx context.Context, id string, failed bool) {
 	})).To(Succeed())
 }
 
-// archive does for finished posts what the manager does: it writes a record and an entry in the lists.
+// archive archives finished posts as the manager does: it writes a record and an entry in the lists.
 func (t *team) archive(ctx context.Context, ids ...string) {
 	GinkgoHelper()
 	var entries []lists.Entry
@@ -136,7 +136,7 @@ var _ = Describe("posts that left the cluster", func() {
 		for i := range 7 {
 			ids = append(ids, t.finished(ctx, fmt.Sprint("post ", i), i%3 == 0))
 		}
-		// A post that stays, between the others.
+		// A draft, which is never archived.
 		t.create(ctx, text("acme-x", "later", draft))
 		Eventually(func() int {
 			return as[listBody](t.call(ctx, "GET", "/posts?status=processing", "")).Pagination.Total

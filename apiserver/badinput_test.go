@@ -211,8 +211,8 @@ var _ = Describe("a body of exactly the limit", func() {
 	})
 })
 
-// misfits calls try with every variant of a body that has one value of a type that its schema does not allow, and with
-// the path of that value. whole returns the body for a replaced value.
+// misfits calls try with every variant of a body in which one value has a type that its schema does not allow, and with
+// that value's path. whole returns the body with the value replaced.
 func misfits(of *openapi3.Schema, where string, value any, whole func(any) any, try func(where string, body any)) {
 	if where != "" {
 		for _, wrong := range unlike(of) {

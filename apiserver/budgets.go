@@ -130,8 +130,8 @@ func (b *budgets) write(ctx context.Context) {
 
 func (b *budgets) writeOne(ctx context.Context, namespace string) {
 	team := b.owner(namespace)
-	// A Team that may not own the namespace is not ready. When it becomes ready, it changes and its namespace is due
-	// again.
+	// A Team that is not allowed to own the namespace is not ready. If that changes, its status changes too, which
+	// makes the namespace due again.
 	if team == nil || !meta.IsStatusConditionTrue(team.Status.Conditions, v1alpha1.ConditionReady) || ctx.Err() != nil {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // maxSilence is how long the caches of keys and teams remain valid without a response from the Kubernetes API. A key
-// that is revoked, or a subscription that ends, in the meantime remains valid for at most that long. A watch receives a
+// that is revoked or a subscription that ends in the meantime remains valid for at most that long. A watch receives a
 // response every 90 seconds.
 const maxSilence = 5 * time.Minute
 

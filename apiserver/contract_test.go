@@ -77,13 +77,13 @@ type contract struct {
 	open routers.Router
 }
 
-// contracts are the published documents, without their servers, which would be compared with the test server's address,
-// and without additional fields, because a response has no undocumented field.
+// contracts are the published documents, with two changes: they have no servers, which would be compared with the test
+// server's address, and they allow no additional fields, because a response must not have undocumented fields.
 var contracts = sync.OnceValue(func() []*contract {
 	return []*contract{newContract(base, openapi.YAML()), newContract(baseV2, openapi.YAMLV2With(capabilities))}
 })
 
-// contractAt returns the document of a path, or nil.
+// contractAt returns the document for a path, or nil.
 func contractAt(path string) *contract {
 	for _, c := range contracts() {
 		if strings.HasPrefix(path, c.base) {
@@ -115,8 +115,8 @@ func newContract(base string, published []byte) *contract {
 
 var beyond64Bits = regexp.MustCompile(`[0-9]{19}`)
 
-// describes validates a request that was served against the document, which must describe every request that the
-// service accepts.
+// describes validates a successful request against the document, which must describe every request that the service
+// accepts.
 func (c *contract) describes(ctx context.Context, request *http.Request, body string) {
 	GinkgoHelper()
 	if beyond64Bits.MatchString(request.URL.RawQuery) {
@@ -214,7 +214,7 @@ type errorBody struct {
 	} `json:"error"`
 }
 
-// mustFail expects an error with the given status and code and part of its message.
+// mustFail expects an error with the given status, code and part of the message.
 func (r reply) mustFail(status int, code, words string) {
 	GinkgoHelper()
 	Expect(r.status).To(Equal(status), "%s", r.body)

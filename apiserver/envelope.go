@@ -19,8 +19,8 @@ import (
 var plainError = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
 
 // envelopes converts net/http's own errors (an invalid request line, header or length) to the usual error envelope.
-// net/http writes each of them directly to the connection with a single call. An unknown expectation remains a 417
-// without a body.
+// net/http writes each of them directly to the connection with a single call. An unknown Expect header still results in
+// a 417 without a body.
 type envelopes struct{ net.Listener }
 
 func (l envelopes) Accept() (net.Conn, error) {
@@ -53,7 +53,7 @@ func (c enveloped) Write(b []byte) (int, error) {
 func (c enveloped) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite closes the write side while the server continues to read for a while, as net/http does for connections
-// that support it. Otherwise data that the client still sends would reset the connection, and the client would not
+// that support it. Otherwise data that the client is still sending would reset the connection, and the client would not
 // receive the error.
 func (c enveloped) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {

@@ -118,7 +118,7 @@ func playManager(ctx context.Context) {
 	}
 }
 
-// answer writes a check's result, as the manager does. The order of the writes decides a race with the next request.
+// answer writes a check's result, as the manager does. In a race with the next request, the last write wins.
 func answer(ctx context.Context, connection *v1alpha1.Connection, token string) error {
 	condition := metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConnected}
 	for prefix, found := range answers {

@@ -31,7 +31,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		mine, theirs *team
 		theirPost    post
 		theirDraft   post
-		// theirMedia is uploaded; for theirAddress only the upload URL was issued.
+		// theirMedia has been uploaded; for theirAddress, only the upload URL has been issued.
 		theirMedia, theirAddress string
 	)
 	BeforeAll(func(ctx context.Context) {
@@ -82,8 +82,7 @@ var _ = Describe("What belongs to another team", Ordered, func() {
 		Entry("cancelled", "DELETE"),
 	)
 
-	// Bodies with {id} in place of an id. The caller's own targets are mine-x, so that only the foreign id can be
-	// invalid.
+	// Bodies with {id} in place of an id. The caller's own targets are mine-x, so only the foreign id can be invalid.
 	connectionBodies := func() map[string]string {
 		bodies := map[string]string{}
 		for when, more := range map[string]string{"now": "", "later": inAnHour(), "draft": draft} {

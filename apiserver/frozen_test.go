@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The recorded answers of version 1. ID and TIME stand for what differs between runs.
+// The recorded answers of version 1. ID and TIME stand for values that differ between runs.
 const (
 	recordedImage = `{"data":{"id":"ID","status":"scheduled","category":"image","media_ids":["picture"],"tree_cards":[],"scheduled_at":"TIME","can_cancel":true,` +
 		`"platforms":[{"platform":"tiktok","connection_id":"acme-tiktok","account_name":"Account of acme-tiktok","status":"scheduled","caption":"Edited","youtube_title":null,"external_url":null,"error_message":null}],` +
@@ -41,7 +41,7 @@ func recorded(of string) string {
 
 var _ = Describe("Version 1 of the API", func() {
 	// The spec uses everything that version 2 adds. Its document is compared with the contract's tables in
-	// apiserver/openapi, and the tools of MCP with a recording in apiserver/mcp.
+	// apiserver/openapi, and MCP's tools with a recording in apiserver/mcp.
 	It("answers as recorded, byte for byte, even after calls of version 2", func(ctx context.Context) {
 		t := newTeam(ctx)
 		t.connect(ctx, "acme-x", v1alpha1.PlatformX)

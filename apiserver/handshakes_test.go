@@ -114,8 +114,8 @@ func TestFloodOfHandshakes(t *testing.T) {
 	}
 }
 
-// TestEnvelopedCloseWrite closes a connection's write side. The client reads to the end, and data that it still sends
-// arrives.
+// TestEnvelopedCloseWrite closes a connection's write side. The client reads to the end, and data that it is still
+// sending arrives.
 func TestEnvelopedCloseWrite(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -37,7 +37,7 @@ func (t *team) agent(ctx context.Context, to *running) *mcp.ClientSession {
 	return t.agentAt(ctx, to.site+"/mcp")
 }
 
-// agentAt is agent for the MCP server at an address.
+// agentAt is like agent, but for the MCP server at an address.
 func (t *team) agentAt(ctx context.Context, endpoint string) *mcp.ClientSession {
 	GinkgoHelper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "scout", Version: "1"}, nil)
@@ -179,7 +179,7 @@ var _ = Describe("Agents using MCP", func() {
 	})
 })
 
-// metricsOf returns the metrics of a server, as they are scraped.
+// metricsOf scrapes a server's metrics.
 func metricsOf(r *running) string {
 	GinkgoHelper()
 	answer := httptest.NewRecorder()

@@ -29,7 +29,7 @@ func (t *team) verified(ctx context.Context, name string, mimeType v1alpha1.Mime
 	Expect(admin.Create(ctx, m)).To(Succeed())
 	m.Status = v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, ETag: "e", SizeBytes: size, Width: 64, Height: 48}
 	if strings.HasPrefix(string(mimeType), "video/") {
-		// Every platform accepts it, also with a gigabyte.
+		// Every platform accepts a video with these properties, even if it is a gigabyte in size.
 		m.Status.Width, m.Status.Height, m.Status.DurationMillis = 720, 1280, 120_000
 	}
 	Expect(admin.Status().Update(ctx, m)).To(Succeed())

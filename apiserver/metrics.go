@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/apiserver/signin"
 )
 
-// metrics are the apiserver's metrics. Requests are labelled by operation, so that ids in paths create no series.
+// metrics are the apiserver's metrics. Requests are labeled by operation, so ids in paths create no series.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -49,7 +49,7 @@ func newMetrics(registry prometheus.Registerer, listed func() int) *metrics {
 	}
 }
 
-// newSignIns returns the counter of sign-ins with all of its series, so that the first failure is an increase.
+// newSignIns returns the sign-in counter with all of its series, so that the first failure is an increase.
 func newSignIns(registry prometheus.Registerer, provider bool) *prometheus.CounterVec {
 	counter := promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "herald_web_sign_ins_total",

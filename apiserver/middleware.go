@@ -60,7 +60,7 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.next.ServeHTTP(out, r.WithContext(ctx))
 }
 
-// afterPanic writes the response for a panic. It returns true if the response started and has to be cut off.
+// afterPanic writes the response for a panic. It returns true if the response has already started and must be cut off.
 func (o *observer) afterPanic(ctx context.Context, out *recorder, info *request.Info, panicked any) (cut bool) {
 	if panicked == nil {
 		return false

@@ -55,7 +55,7 @@ func get(t *testing.T, url string, header ...string) (status int, body string, e
 	return response.StatusCode, string(b), err
 }
 
-// TestFailureOfATool verifies that errors sent to agents with status 200 count for the alert on errors.
+// TestFailureOfATool verifies that errors sent to agents with status 200 count toward the error alert.
 func TestFailureOfATool(t *testing.T) {
 	t.Parallel()
 	server, _, m := observe(t, func(w http.ResponseWriter, r *http.Request) {

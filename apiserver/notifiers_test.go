@@ -41,8 +41,7 @@ const (
 	byEmail  = `{"name":"mail","format":"email","email_to":["social@example.com"],"events":["post.failed"]}`
 )
 
-// mayNotify gives the team's key the permission to change notifiers, and the apiserver the one to create Secrets, as the
-// manager does.
+// mayNotify permits the team's key to change notifiers, and the apiserver to create Secrets, as the manager does.
 func (t *team) mayNotify(ctx context.Context) {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{}

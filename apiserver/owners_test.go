@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// managers returns the field managers that own something of a post.
+// managers returns the field managers that own any of a post's fields.
 func managers(post *v1alpha1.Post) (names []string) {
 	for _, entry := range post.ManagedFields {
 		names = append(names, entry.Manager)

@@ -66,7 +66,7 @@ var _ = Describe("the web application's operations", func() {
 		t.connect(ctx, "acme-threads", v1alpha1.PlatformThreads)
 		s, person = serve(), bridge.Caller{Namespace: t.namespace, Author: "oidc:ada@example.com"}
 	}
-	// deeds returns the reasons of the events about an object.
+	// deeds returns the reasons of an object's events.
 	deeds := func(ctx context.Context, object client.Object) (reasons []string) {
 		GinkgoHelper()
 		var found eventsv1.EventList

@@ -24,8 +24,8 @@ import (
 
 func onStarter(t *v1alpha1.Team) { t.Spec.Subscription.Plan = v1alpha1.PlanStarter }
 
-// inMarch is the JSON that schedules a post for a month when no other request in a test counts; inApril does so for the
-// month after it.
+// inMarch is the JSON that schedules a post for a month in which no other request of a test counts; inApril does the
+// same for the following month.
 const (
 	inMarch = `,"scheduled_at":"2199-03-10T00:00:00Z"`
 	inApril = `,"scheduled_at":"2199-04-01T00:00:00Z"`
@@ -60,7 +60,7 @@ var _ = Describe("The starter plan's 30 posts to X a month", func() {
 		t.connect(ctx, "acme-threads", v1alpha1.PlatformThreads)
 	})
 
-	// fill uses n posts of March.
+	// fill uses up n of March's posts.
 	fill := func(ctx context.Context, n int) {
 		GinkgoHelper()
 		t.create(ctx, treeOf(n, inMarch, "acme-x"))

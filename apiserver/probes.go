@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// ProbeChecks return why a process is not alive or ready, or nil. A cause always has the same error text.
+// ProbeChecks return an error if a process is not alive or ready. The same cause always has the same error text.
 type ProbeChecks struct {
 	Alive, Ready func(*http.Request) error
 }
@@ -37,7 +37,7 @@ type probe struct {
 
 func (p *probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := p.check(r)
-	if r.Context().Err() == nil { // otherwise the cause may be that the client has gone
+	if r.Context().Err() == nil { // otherwise the client may have disconnected
 		p.logChange(r, err)
 	}
 	if err != nil {

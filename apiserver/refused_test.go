@@ -32,7 +32,7 @@ import (
 	"github.com/herald-social/herald/test/realplatforms"
 )
 
-// noTokens has no tokens, because no post in these tests may reach a platform.
+// noTokens has no tokens, because posts in these tests must not reach a platform.
 type noTokens struct{}
 
 func (noTokens) Token(context.Context, *v1alpha1.Connection) (platforms.Token, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// retriedBody is a post of version 2 with the fields of retries.
+// retriedBody is a version 2 post with the fields of retries.
 type retriedBody struct {
 	Data struct {
 		ID        string  `json:"id"`

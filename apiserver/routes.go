@@ -88,7 +88,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.web.ServeHTTP(w, r)
 		return
 	}
-	// Load balancers check the health, all from one address.
+	// Load balancers check the health endpoint, all from one address.
 	if path != healthPath && !s.signedIn(r) {
 		if allowed, wait := s.guard.Allow(r, limits.SurfacePages); !allowed {
 			rest.WriteTooMany(w, r, wait)

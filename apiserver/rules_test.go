@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// postTo returns a valid post of the given category to one of a studio's connections, without the last brace.
+// postTo returns a valid post of the given category to one of a studio's connections, without the closing brace.
 func postTo(category, connection string) string {
 	target := fmt.Sprintf(`"targets":[{"connection_id":%q,"caption":"look","youtube_title":"T"}]`, connection)
 	switch category {

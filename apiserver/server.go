@@ -87,7 +87,7 @@ type Config struct {
 	// Registry registers the metrics.
 	Registry prometheus.Registerer
 	Clock    clock.Clock
-	// Check returns why the process is not ready although it serves; nil for no other check.
+	// Check is an additional readiness check; nil for none.
 	Check func(*http.Request) error
 	Log   *slog.Logger
 }
@@ -189,7 +189,7 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-// newWriters returns the clients that only write: Secrets of teams, and events.
+// newWriters returns the clients that only write: those for teams' Secrets and for events.
 func newWriters(config *Config) (kube.Credentials, *kube.Events, error) {
 	credentials, err := kube.NewCredentials(config.Kubernetes, config.UserAgent)
 	if err != nil {

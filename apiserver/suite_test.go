@@ -97,8 +97,9 @@ func asAPIServer() *rest.Config {
 	return config
 }
 
-// applyPolicies stores the policies for the apiserver. Of those for Secrets, only the rules for new Secrets apply, because
-// this suite's installations have their own namespaces. Most policies are in force soon afterwards, when the first spec starts.
+// applyPolicies stores the policies for the apiserver. Of those for Secrets, only the rules for new Secrets apply,
+// because this suite's installations have their own namespaces. Most policies are in force by the time the first spec
+// starts.
 func applyPolicies() {
 	GinkgoHelper()
 	manifests, err := os.ReadFile(filepath.Join("..", "config", "rbac", "policies.yaml"))

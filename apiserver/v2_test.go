@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/apiserver"
 )
 
-// callV2 sends a request to version 2 with the team's API key. header are names and values.
+// callV2 sends a request to version 2 with the team's API key. header contains names and values.
 func (t *team) callV2(ctx context.Context, method, path, body string, header ...string) reply {
 	GinkgoHelper()
 	all := map[string]string{"Authorization": "Bearer " + t.token}

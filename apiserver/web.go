@@ -44,9 +44,9 @@ type WebConfig struct {
 	LinkCommand string
 	// Platforms are the platforms whose accounts users may connect, with their apps' secrets.
 	Platforms platforms.Registry
-	// Apps are those apps; they mark the credentials that they obtained.
+	// Apps are those apps. Credentials are marked with the app that obtained them.
 	Apps credentials.Apps
-	// StoreOrigins are the origins where browsers upload files, separated by spaces; empty if there is no store.
+	// StoreOrigins are the origins to which browsers upload files, separated by spaces; empty if there is no store.
 	StoreOrigins string
 	// Agents allows users to authorize agents for teams; nil disables OAuth.
 	Agents *AgentsConfig

@@ -165,7 +165,7 @@ func isSignedIn(site string, cookies []*http.Cookie) bool {
 	return visit(http.MethodGet, site+"/signin", cookies...).StatusCode == http.StatusSeeOther
 }
 
-// signIns returns a server's counters of sign-ins, by method and outcome.
+// signIns returns a server's sign-in counters, by method and outcome.
 func signIns(of *running) map[string]float64 {
 	GinkgoHelper()
 	families, err := of.metrics.Gather()

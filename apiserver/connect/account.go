@@ -30,15 +30,15 @@ const maxConflicts = 5
 // managedByLabel is the standard Kubernetes label for the program that manages an object.
 const managedByLabel = "app.kubernetes.io/managed-by"
 
-// ConnectionName returns the name of an account's connection. The name is deterministic, so that two replicas or two
-// tabs create only one connection.
+// ConnectionName returns the name of an account's connection. The name is deterministic, so two replicas or two tabs
+// create only one connection.
 func ConnectionName(namespace string, platform v1alpha1.Platform, accountID string) string {
 	sum := sha256.Sum256([]byte(namespace + "\x00" + string(platform) + "\x00" + accountID))
 	return string(platform) + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10]))
 }
 
 // connect stores the account that the user agreed to: the account of the connection to renew, or the only choice.
-// renewed reports that the account already had a connection, which requires the right to patch it.
+// renewed reports that the account already had a connection, which requires permission to patch it.
 func (s *Service) connect(ctx context.Context, v Visitor, f *flow, choices []platforms.Choice) (connection *v1alpha1.Connection, renewed bool, err error) {
 	if f.Reconnect != "" {
 		existing, err := s.find(ctx, f.Space, f.Reconnect)
@@ -133,9 +133,10 @@ func (s *Service) existing(ctx context.Context, f *flow, accountID string) (*v1a
 	return nil, nil //nolint:nilnil // the account has no connection
 }
 
-// create creates an account's connection, and then its Secret. This order survives a crash in between: the connection's
-// status reports the missing Secret, and connecting the account again completes it. A Secret without a connection would
-// remain forever: Herald does not list Secrets, and without an owner the Secret is not garbage-collected.
+// create creates an account's connection, and then its Secret. This order survives a crash between the two: the
+// connection's status reports the missing Secret, and connecting the account again completes it. A Secret without a
+// connection would remain forever: Herald does not list Secrets, and without an owner the Secret is not
+// garbage-collected.
 func (s *Service) create(ctx context.Context, f *flow, choice *platforms.Choice) (*v1alpha1.Connection, error) {
 	base := ConnectionName(f.Space, f.Platform, choice.Identity.AccountID)
 	secret := secretName(base)
@@ -181,8 +182,8 @@ func (s *Service) abandon(ctx context.Context, person string, created *v1alpha1.
 }
 
 // renew gives a connection new credentials. It records the Secret's name on the connection, creates the Secret, and
-// then refers to it. The old credentials remain in use until the last step, so that the account always has some. If the
-// process dies in between, the manager finds the recorded name and removes the Secret. It also removes the old Secret,
+// then refers to it. The old credentials remain in use until the last step, so the account is never without any. If the
+// process dies before that, the manager finds the recorded name and removes the Secret. It also removes the old Secret,
 // if Herald created it, once the new one works.
 func (s *Service) renew(ctx context.Context, f *flow, existing *v1alpha1.Connection, choice *platforms.Choice) (*v1alpha1.Connection, error) {
 	secret := secretName(ConnectionName(f.Space, existing.Spec.Platform, existing.Spec.AccountID))
@@ -209,7 +210,7 @@ func describe(f *flow, connection *v1alpha1.Connection) []any {
 }
 
 // createSecret creates a connection's Secret, owned by the connection. The Secret carries the mark of the
-// installation's app, whose OAuth issued the token.
+// installation's app, which obtained the token.
 func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connection, name string, token platforms.Token) error {
 	var annotations map[string]string
 	if mark := s.Apps.Sign(connection.Spec.Platform, token.Access, token.Refresh); mark != "" {

@@ -33,7 +33,7 @@ type Outcome struct {
 	Cookie *http.Cookie
 }
 
-// Option is an account to choose.
+// Option is an account that the user can choose.
 type Option struct {
 	Identity platforms.Identity
 	// Connection is the name of the account's existing connection; empty if it has none.
@@ -63,7 +63,7 @@ type Return struct {
 	Query url.Values
 }
 
-// Callback completes a flow after the platform has redirected the user back. cookie returns a cookie's value by its name.
+// Callback completes a flow after the platform has redirected the user back. cookie returns a cookie's value by name.
 // Callback connects the account, or returns the accounts to choose from.
 func (s *Service) Callback(ctx context.Context, v Visitor, back Return, cookie func(name string) string) (Outcome, error) {
 	query := back.Query

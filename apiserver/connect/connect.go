@@ -4,10 +4,10 @@
 // Package connect connects a team's accounts: it sends a user to a platform's consent page, handles the redirect
 // back, and stores the credentials. It writes tokens but never reads stored ones, and does not render HTML.
 //
-// The server does not keep state for a flow. The state is sealed in a cookie until the user comes back, and in the
-// page where the user chooses one of several accounts. Both are bound to the session and the user, and expire after
-// ten minutes. The platform receives a random state that names the cookie, so that several flows can run in one
-// browser. A flow ends only once, because the platform accepts a code only once.
+// The server does not keep state for a flow. The state is sealed in a cookie until the user comes back, and in the page
+// where the user chooses one of several accounts. Both are bound to the session and the user, and expire after ten
+// minutes. The platform receives a random state that names the cookie, so several flows can run in one browser. A flow
+// can be completed only once, because the platform accepts a code only once.
 package connect
 
 import (
@@ -33,11 +33,11 @@ import (
 )
 
 const (
-	// flowLife is a flow's TTL: the time to agree, and then again the time to choose.
+	// flowLife is a flow's TTL. It applies to the consent, and again to the choice of an account.
 	flowLife = 10 * time.Minute
-	// finishTimeout is the deadline for the platform calls and the writes after a user has returned. The work
-	// continues when the browser disconnects, because the code is already used, and ends before the server's own
-	// deadline for responses (60 s).
+	// finishTimeout is the deadline for the platform calls and the writes after a user has returned. The work continues
+	// if the browser disconnects, because the code has already been used, and ends before the server's own deadline for
+	// responses (60 s).
 	finishTimeout = 50 * time.Second
 
 	purposeFlow   = "connect/flow"
@@ -84,7 +84,7 @@ type Config struct {
 	Platforms platforms.Registry
 	// Apps are the installation's OAuth apps.
 	Apps credentials.Apps
-	// Servers are the apps on servers that users choose.
+	// Servers are Herald's apps on the servers that users choose.
 	Servers *ServerApps
 	// Owner returns the team that owns a namespace, or nil if none does.
 	Owner       func(namespace string) *v1alpha1.Team
@@ -109,8 +109,8 @@ type Visitor struct {
 	// Person is the Kubernetes user name.
 	Person string
 	// May returns an error if the user may not use a verb on a namespace's connections: Create to connect an account,
-	// Patch to connect it again, Delete to disconnect it. Each step calls it, because rights may be withdrawn in
-	// between.
+	// Patch to connect it again, Delete to disconnect it. Each step calls it, because permissions may be withdrawn
+	// between steps.
 	May func(ctx context.Context, namespace string, verb Verb) error
 }
 
@@ -146,7 +146,8 @@ func (f *flow) belongs(v Visitor) bool {
 	return v.Session != "" && subtle.ConstantTimeCompare([]byte(f.Session), []byte(v.Session)) == 1 && f.Person == v.Person
 }
 
-// verb returns the right that the flow needs. At the start it is unknown whether the account already has a connection.
+// verb returns the permission that the flow needs. At the start it is unknown whether the account already has a
+// connection.
 func (f *flow) verb() Verb {
 	if f.Reconnect != "" {
 		return Patch
@@ -154,7 +155,7 @@ func (f *flow) verb() Verb {
 	return Create
 }
 
-// Started is a flow that has been started.
+// Started is the result of Start.
 type Started struct {
 	// Platform is the platform whose consent page is shown.
 	Platform v1alpha1.Platform
@@ -181,7 +182,7 @@ func (s *Service) Available() []v1alpha1.Platform {
 	return names
 }
 
-// Wanted is what a user wants to connect.
+// Wanted describes the account that a user wants to connect.
 type Wanted struct {
 	Platform v1alpha1.Platform
 	// Server is the account's server as the user typed it, if NeedsServer.
@@ -240,8 +241,8 @@ func (s *Service) consentURL(ctx context.Context, f *flow, handle string) (strin
 	return address, nil
 }
 
-// redirect returns the callback address. Each server has its own: a server that sends the user on to another one, and so
-// receives the other one's code, is noticed by the address (RFC 9700, section 4.4.2.2).
+// redirect returns the callback address. Each server has its own address. This exposes a server that forwards the user
+// to another server in order to receive that server's code (RFC 9700, section 4.4.2.2).
 func (s *Service) redirect(f *flow) string {
 	address := s.SiteURL + cookiePath + "/" + string(f.Platform) + "/callback"
 	if f.Server != "" {

@@ -163,7 +163,7 @@ var _ = Describe("Connecting an account", func() {
 })
 
 var _ = Describe("An invalid callback", func() {
-	// unknown is the error for every flow that is not the visitor's, before any call to the platform.
+	// unknown is the error for a flow that is not the visitor's. It is returned before any call to the platform.
 	const unknown = "took longer than ten minutes, was started in another session, or has already ended"
 
 	DescribeTable("connects nothing", func(ctx SpecContext, spoil func(ctx context.Context, t *trip), words ...string) {
@@ -423,7 +423,7 @@ var _ = Describe("Connecting an account again", func() {
 		d, account := newDesk(ctx), newAccount(ctx, v1alpha1.PlatformX)
 		first := d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, account)
 		_, secret := d.stored(ctx, first.Connection.Name)
-		// The state after an apiserver died before it created the Secret.
+		// The state that an apiserver leaves behind if it dies before it creates the Secret.
 		Expect(env.Client.Delete(ctx, secret)).To(Succeed())
 		out := d.connect(ctx, visitor("ann"), v1alpha1.PlatformX, account)
 		Expect(out.Connection.UID).To(Equal(first.Connection.UID))

@@ -41,8 +41,8 @@ func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name str
 		"is online. Published posts stay online. " + s.accessAfter(found)}, nil
 }
 
-// accessAfter explains what becomes of Herald's access to a disconnected account. Only a token from OAuth expires on a platform
-// that has app passwords too.
+// accessAfter explains what happens to Herald's access to a disconnected account. On a platform that also has app
+// passwords, only OAuth tokens expire.
 func (s *Service) accessAfter(c *v1alpha1.Connection) string {
 	platform := c.Spec.Platform.Title()
 	_, made := c.Annotations[v1alpha1.MadeSecretPrefix+c.Spec.CredentialsSecretRef.Name]

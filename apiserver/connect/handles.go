@@ -10,7 +10,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// NeedsHandle reports whether a platform's accounts are connected by OAuth on a server that follows from their handle.
+// NeedsHandle reports whether a platform's accounts are connected by OAuth on a server that is determined by their
+// handle.
 func (s *Service) NeedsHandle(platform v1alpha1.Platform) bool {
 	_, err := s.ClientDocument(platform)
 	return err == nil
@@ -26,7 +27,8 @@ func (s *Service) ClientDocument(platform v1alpha1.Platform) ([]byte, error) {
 	return connector.ClientDocument(platforms.Site{URL: s.SiteURL, RedirectURI: s.redirect(&flow{Platform: platform})})
 }
 
-// begin requests a flow's consent from the server of the account with a handle. It returns the address of the consent page.
+// begin requests a flow's consent from the server that hosts the handle's account. It returns the address of the
+// consent page.
 func (s *Service) begin(ctx context.Context, f *flow, handle string, consent platforms.Consent) (string, error) {
 	connector, ok := s.Platforms[f.Platform].(platforms.HandleConnector)
 	if !ok {
@@ -42,7 +44,7 @@ func (s *Service) begin(ctx context.Context, f *flow, handle string, consent pla
 	return address, nil
 }
 
-// finish exchanges the code of a consent that begin has requested.
+// finish exchanges the code of a consent that begin requested.
 func (s *Service) finish(ctx context.Context, f *flow, code platforms.Code, issuer string) ([]platforms.Choice, error) {
 	connector, ok := s.Platforms[f.Platform].(platforms.HandleConnector)
 	if !ok {

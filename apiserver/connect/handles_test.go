@@ -24,7 +24,7 @@ import (
 type byHandle struct {
 	*bluesky.Platform
 
-	// keyless is an installation without a key.
+	// keyless simulates an installation without a key.
 	keyless bool
 }
 

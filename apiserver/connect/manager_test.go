@@ -93,7 +93,7 @@ func names(secrets []corev1.Secret) []string {
 	return out
 }
 
-// busy writes the connection before each of the first `times` deletions, which then end in a conflict.
+// busy writes the connection before each of the first `times` deletions, so that they fail with a conflict.
 type busy struct {
 	connect.ConnectionClient
 

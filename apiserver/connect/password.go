@@ -10,7 +10,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Credentials are what a user types to connect an account by an app password.
+// Credentials are what a user types to connect an account with an app password.
 type Credentials struct {
 	Platform v1alpha1.Platform
 	// Name is the account's handle. Password is never logged.
@@ -19,8 +19,8 @@ type Credentials struct {
 	Reconnect string
 }
 
-// AppPasswords returns the address of the page where users create an app password; false if the platform's accounts are
-// connected in another way, or not here.
+// AppPasswords returns the address of the page where users create an app password; ok is false if this installation
+// does not connect the platform's accounts with app passwords.
 func (s *Service) AppPasswords(platform v1alpha1.Platform) (address string, ok bool) {
 	connector, ok := s.Platforms[platform].(platforms.PasswordConnector)
 	if !ok {
@@ -29,8 +29,8 @@ func (s *Service) AppPasswords(platform v1alpha1.Platform) (address string, ok b
 	return connector.AppPasswords(), true
 }
 
-// ConnectPassword connects an account by an app password. There is no flow: the password is checked at once, and stored
-// in a Secret like a token.
+// ConnectPassword connects an account with an app password. There is no flow: the password is checked at once, and
+// stored in a Secret like a token.
 func (s *Service) ConnectPassword(ctx context.Context, v Visitor, namespace string, typed *Credentials) (Outcome, error) {
 	f := &flow{Session: v.Session, Person: v.Person, Space: namespace, Platform: typed.Platform, Reconnect: typed.Reconnect}
 	if err := v.May(ctx, namespace, f.verb()); err != nil {
@@ -56,7 +56,7 @@ func (s *Service) ConnectPassword(ctx context.Context, v Visitor, namespace stri
 	if err != nil {
 		return out, s.explain(ctx, f, err)
 	}
-	// A handle can change, and an id cannot.
+	// A handle can change, but an id cannot.
 	if token, err = connector.PasswordToken(identity.AccountID, typed.Password); err != nil {
 		return out, s.explain(ctx, f, err)
 	}

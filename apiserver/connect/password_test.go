@@ -27,7 +27,7 @@ const (
 	did         = "did:plc:Acme"
 )
 
-// blueskyServer accepts app passwords of one account, by its handle or DID.
+// blueskyServer returns a server that accepts the app passwords of one account, identified by its handle or DID.
 func blueskyServer(passwords ...string) *httptest.Server {
 	GinkgoHelper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -25,9 +25,10 @@ import (
 const (
 	// serversField is the key of the apps in the Secret's data.
 	serversField = "serverApps"
-	// maxServers and maxServersBytes limit the stored apps. The Secret also has the session keys, and the apiserver may
-	// write 64 KiB (config/rbac/policies.yaml): without a limit in bytes, servers that choose long names and ids could
-	// prevent that keys are replaced. An app that is dropped is registered again for the next connection to its server.
+	// maxServers and maxServersBytes limit the stored apps. The Secret also contains the session keys, and the
+	// apiserver may write 64 KiB (config/rbac/policies.yaml): without a limit in bytes, servers that choose long names
+	// and ids could prevent the keys from being replaced. A dropped app is registered again for the next connection to
+	// its server.
 	maxServers      = 40
 	maxServersBytes = 24 << 10
 	// storeTries limits the attempts to write the Secret while others change it.
@@ -57,11 +58,12 @@ type registration struct {
 	platforms.ServerApp
 
 	RegisteredAt time.Time `json:"registeredAt"`
-	// Used is true if an account of the server was connected. Anyone can make up servers without accounts.
+	// Used is true if an account on the server was connected. Anyone can make up servers, which then have no connected
+	// accounts.
 	Used bool `json:"used,omitzero"`
 }
 
-// find returns the app on a server, or a zero one if there is none.
+// find returns the app on a server, or a zero app if there is none.
 func (a *ServerApps) find(ctx context.Context, server string) (platforms.ServerApp, error) {
 	_, stored, err := a.read(ctx)
 	return stored[server].ServerApp, err
@@ -83,8 +85,8 @@ func (a *ServerApps) read(ctx context.Context) (*corev1.Secret, map[string]regis
 	return secret, stored, nil
 }
 
-// replace stores the app on a server in place of the known one. If another process has replaced that meanwhile, its app is
-// returned, and this one is never used: there is one app for each server.
+// replace stores the app on a server in place of the known one. If another process has already replaced the known app,
+// replace returns that process's app and discards this one: there is one app for each server.
 func (a *ServerApps) replace(ctx context.Context, server string, known, app platforms.ServerApp) (platforms.ServerApp, error) {
 	current := app
 	err := a.update(ctx, func(stored map[string]registration) bool {
@@ -99,7 +101,8 @@ func (a *ServerApps) replace(ctx context.Context, server string, known, app plat
 	return current, err
 }
 
-// markUsed records that an account was connected with the app on a server. It stores the app again if it was dropped meanwhile.
+// markUsed records that an account was connected with the app on a server. It stores the app again if it was dropped in
+// the meantime.
 func (a *ServerApps) markUsed(ctx context.Context, server string, app platforms.ServerApp) error {
 	return a.update(ctx, func(stored map[string]registration) bool {
 		current, ok := stored[server]
@@ -134,7 +137,7 @@ func (a *ServerApps) update(ctx context.Context, change func(map[string]registra
 	return nil
 }
 
-// write drops the apps that exceed the limits: first those without accounts, then those that were registered first.
+// write drops the apps that exceed the limits: first those without accounts, then the oldest.
 func (a *ServerApps) write(ctx context.Context, secret *corev1.Secret, stored map[string]registration) error {
 	text, err := json.Marshal(stored)
 	for err == nil && (len(stored) > maxServers || len(text) > maxServersBytes) {
@@ -172,8 +175,8 @@ func (s *Service) NeedsServer(platform v1alpha1.Platform) bool {
 	return ok
 }
 
-// register finds the server of a flow, which the user typed unless a connection has it, and Herald's app there. It does
-// nothing on a platform without servers to choose.
+// register sets a flow's server, which is the connection's or else the one that the user typed, and Herald's app there.
+// It does nothing on a platform without servers to choose.
 func (s *Service) register(ctx context.Context, f *flow, typed string) error {
 	platform, ok := s.Platforms[f.Platform].(platforms.ServerConnector)
 	if !ok {
@@ -208,7 +211,7 @@ func (s *Service) register(ctx context.Context, f *flow, typed string) error {
 	return nil
 }
 
-// markAppUsed records that an account was connected with the app of a flow. The account does not depend on that.
+// markAppUsed records that an account was connected with the app of a flow. The account works even if this fails.
 func (s *Service) markAppUsed(ctx context.Context, f *flow) {
 	if f.Server == "" {
 		return

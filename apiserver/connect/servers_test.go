@@ -27,8 +27,8 @@ import (
 
 const sharedSecret = "herald-web"
 
-// serverDesk is a desk with Mastodon alone, which calls the sandbox instead of every server. The Secret with the apps is in
-// the desk's namespace.
+// serverDesk returns a desk with only Mastodon, which calls the sandbox in place of every server. The Secret with the
+// apps is in the desk's namespace.
 func serverDesk(ctx SpecContext, edits ...func(*connect.Config)) *desk {
 	GinkgoHelper()
 	d := newDesk(ctx, func(c *connect.Config) {

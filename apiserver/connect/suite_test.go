@@ -98,7 +98,7 @@ func newRegistry(at string) platforms.Registry {
 	}
 }
 
-// vault is a Sealer that stores the sealed values itself, so that a browser can neither read nor forge them.
+// vault is a Sealer that stores the sealed values itself, so a browser can neither read nor forge them.
 type vault struct {
 	clock *clocktesting.FakeClock
 	mu    sync.Mutex
@@ -165,7 +165,7 @@ func apps() credentials.Apps {
 	return all
 }
 
-// visitor returns a user with all rights, in a new session.
+// visitor returns a user with all permissions, in a new session.
 func visitor(person string) connect.Visitor {
 	return connect.Visitor{Session: rand.Text(), Person: person, May: func(context.Context, string, connect.Verb) error { return nil }}
 }
@@ -177,7 +177,7 @@ type trip struct {
 	platform v1alpha1.Platform
 	started  connect.Started
 	cookies  map[string]string
-	// server is the server's host, and back are the parameters of the redirect back.
+	// server is the server's host, and back contains the parameters of the redirect back.
 	server string
 	back   url.Values
 }
@@ -190,7 +190,7 @@ func (d *desk) startFlow(ctx context.Context, who connect.Visitor, platform v1al
 	return &trip{desk: d, who: who, platform: platform, started: started, cookies: map[string]string{started.Cookie.Name: started.Cookie.Value}}
 }
 
-// agree lets the app access an account, on the platform's page.
+// agree grants the app access to an account on the platform's page.
 func (t *trip) agree(ctx context.Context, accountID string) *trip {
 	GinkgoHelper()
 	address, err := url.Parse(t.started.Address)

@@ -13,12 +13,12 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// fresh is how long after a token was issued its grant may be missing from the cache: another replica may just have
+// fresh is how long a grant may be missing from the cache after its token was issued: another replica may just have
 // stored it.
 const fresh = 30 * time.Second
 
 // Caller returns the caller behind an access token: the user who allowed the agent, limited to the granted scopes and
-// the user's current rights. Each call checks them, so that a revoked grant or a withdrawn right takes effect
+// the user's current permissions. Each call checks them, so a revoked grant or a withdrawn permission takes effect
 // immediately. The error is a *bridge.Error if the token is invalid.
 func (s *Server) Caller(ctx context.Context, token string) (bridge.Caller, error) {
 	var access accessContent

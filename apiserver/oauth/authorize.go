@@ -28,7 +28,7 @@ const (
 	maxState = 2048
 	// challengeLength is the length of a SHA-256 in base64url (RFC 7636, section 4.2).
 	challengeLength = 43
-	// nameLength is the number of random characters, 5 bits each, after the "agent-" of a grant's name.
+	// nameLength is the number of random characters, 5 bits each, after the prefix "agent-" in a grant's name.
 	nameLength = 16
 	// maxGrants limits a team's active grants, and maxGrantsOfPerson one person's active grants in a team. The latter
 	// also limits how many ended grants are retained per person.
@@ -54,8 +54,7 @@ type Request struct {
 // RedirectHost returns the host of the redirect URI, for display.
 func (r *Request) RedirectHost() string { return hostOf(r.Redirect) }
 
-// ToComputer reports whether the redirect goes to a program on the user's machine rather than to a website, whose
-// name DNS resolves.
+// ToComputer reports whether the redirect goes to a program on the user's machine rather than to a website.
 func (r *Request) ToComputer() bool {
 	return !strings.HasPrefix(strings.ToLower(r.Redirect), secure+":")
 }
@@ -192,7 +191,7 @@ func (r *Request) isLoopback() bool {
 	return loopback(to)
 }
 
-// Offer returns the requested scopes that the user's rights allow them to grant in a namespace.
+// Offer returns the requested scopes that the user's permissions allow them to grant in a namespace.
 func (s *Server) Offer(ctx context.Context, r *Request, who access.Person, namespace string) ([]bridge.Scope, error) {
 	return s.within(ctx, who, namespace, r.Scopes)
 }
@@ -275,8 +274,8 @@ func (s *Server) allow(ctx context.Context, who access.Person, c *consent, scope
 	return created, nil
 }
 
-// enforceGrantLimits returns an error if the team or the user has too many active grants. It also removes the
-// person's oldest ended grants, because otherwise alternately allowing and revoking would fill the cluster.
+// enforceGrantLimits returns an error if the team or the user has too many active grants. It also removes the person's
+// oldest ended grants, because repeatedly allowing and revoking would otherwise fill the cluster.
 func (s *Server) enforceGrantLimits(ctx context.Context, who access.Person, namespace string) error {
 	all, own := 0, 0
 	var over []*v1alpha1.OAuthGrant

@@ -105,8 +105,7 @@ func (s *Server) client(ctx context.Context, id string, who access.Person) (*Cli
 	}
 }
 
-// registration is the content of the client_id of a client that registered itself, so that the server does not store
-// it.
+// registration is the content of a self-registered client's client_id. The server therefore does not need to store it.
 type registration struct {
 	Name      string   `json:"n,omitempty"`
 	URI       string   `json:"u,omitempty"`

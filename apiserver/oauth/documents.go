@@ -137,8 +137,8 @@ type errDocument struct{ text string }
 
 func (e *errDocument) Error() string { return e.text }
 
-// shownCause returns the cause to show on a page. All network errors have the same text, so that it does not reveal
-// anything about the internal network.
+// shownCause returns the cause to show on a page. All network errors have the same text, which reveals nothing about
+// the internal network.
 func shownCause(err error) error {
 	if known, ok := errors.AsType[*errDocument](err); ok {
 		return known

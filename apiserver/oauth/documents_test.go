@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// published is a server on this machine that has a client's document.
+// published is a server on this machine that serves a client's document.
 type published struct {
 	*httptest.Server
 	asked  atomic.Int64

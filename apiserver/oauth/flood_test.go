@@ -154,8 +154,8 @@ func TestThreatCodeFlood(t *testing.T) {
 	}
 }
 
-// TestThreatOtherClients verifies that other clients' requests from the same address do not hide from a client that it
-// has to authorize again.
+// TestThreatOtherClients verifies that other clients' requests from the same address do not keep a client from learning
+// that it must authorize again.
 func TestThreatOtherClients(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -214,7 +214,7 @@ func TestThreatTooManyGrants(t *testing.T) {
 	if got := w.oneMore(eve, client); got != "" {
 		t.Errorf("after one was revoked: %s", got)
 	}
-	// Codes that are not exchanged leave nothing behind.
+	// Nothing remains of codes that are not exchanged.
 	w.clock.Step(unredeemedFor)
 	w.Sweep(t.Context())
 	if n := len(w.grants.List("")); n != 0 {
@@ -222,7 +222,7 @@ func TestThreatTooManyGrants(t *testing.T) {
 	}
 }
 
-// oneMore lets a user allow a client to read, and returns the message of the error page; empty without an error.
+// oneMore lets a user allow a client to read, and returns the message of the error page; empty if there is no error.
 func (w *world) oneMore(of session.Session, client string) string {
 	w.t.Helper()
 	asked, err := w.Read(w.t.Context(), question(client), of.Person)
@@ -239,8 +239,8 @@ func (w *world) oneMore(of session.Session, client string) string {
 	return shown.Error()
 }
 
-// TestThreatAllowAndRevoke verifies that one can keep allowing and revoking, and that the number of retained ended
-// grants is limited.
+// TestThreatAllowAndRevoke verifies that there is no limit on allowing and revoking, but that the number of retained
+// ended grants is limited.
 func TestThreatAllowAndRevoke(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -286,7 +286,7 @@ func TestRevokedByPerson(t *testing.T) {
 	}
 }
 
-// TestThreatNoKeys verifies that without keys nothing is issued, and nothing is valid.
+// TestThreatNoKeys verifies that without keys, nothing is issued and nothing is valid.
 func TestThreatNoKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

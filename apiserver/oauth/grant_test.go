@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestThreatLostRight verifies that an agent loses a right together with the user.
+// TestThreatLostRight verifies that an agent loses a permission when the user does.
 func TestThreatLostRight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -42,8 +42,8 @@ func TestThreatLostRight(t *testing.T) {
 	}
 }
 
-// TestThreatMoreThanThePerson verifies that an agent needs each right that the user would need for the same action on
-// the pages.
+// TestThreatMoreThanThePerson verifies that an agent needs every permission that the user would need for the same
+// action in the web application.
 func TestThreatMoreThanThePerson(t *testing.T) {
 	t.Parallel()
 	read := []bridge.Scope{bridge.ScopeRead}

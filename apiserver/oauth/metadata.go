@@ -105,7 +105,7 @@ func (s *Server) fixed(operation string, document any) http.Handler {
 
 const jsonType = "application/json"
 
-// open serves clients from every origin. It does not read cookies, so web pages have no more rights than programs.
+// open serves clients from every origin. It does not read cookies, so web pages have no more permissions than programs.
 func (s *Server) open(operation, method string, serve http.HandlerFunc) http.Handler {
 	allowed := method
 	if method == http.MethodGet {

@@ -49,7 +49,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestProxied verifies that the metadata announces that documents are not fetched, so that clients register themselves
+// TestProxied verifies that the metadata announces that documents are not fetched, so clients register themselves
 // instead.
 func TestProxied(t *testing.T) {
 	t.Parallel()

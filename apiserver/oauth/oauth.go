@@ -50,7 +50,7 @@ const (
 	codeLife = time.Minute
 	// accessLife is the lifetime of an access token. It can be short: clients refresh their tokens automatically.
 	accessLife = time.Hour
-	// idleLife is how long a grant lasts without a refresh, and absoluteLife how long it lasts at most.
+	// idleLife is how long a grant lasts without a refresh, and absoluteLife the longest that it can last.
 	idleLife     = 30 * 24 * time.Hour
 	absoluteLife = 180 * 24 * time.Hour
 	// consentLife is the TTL of the consent page's form.
@@ -92,7 +92,7 @@ type Grants interface {
 	Delete(ctx context.Context, grant *v1alpha1.OAuthGrant) error
 }
 
-// Access checks a user's RBAC rights in a team's namespace.
+// Access checks a user's RBAC permissions in a team's namespace.
 type Access interface {
 	May(ctx context.Context, who access.Person, namespace, verb, resource string, name ...string) (bool, error)
 }
@@ -118,7 +118,7 @@ type Config struct {
 	// Proxied reports that outgoing connections use a proxy. The server then does not fetch metadata documents, because
 	// a proxy would bypass the address check, and clients have to register themselves.
 	Proxied bool
-	// LoopbackClients allows metadata documents from this machine, also over plain HTTP. It is meant for trials.
+	// LoopbackClients allows metadata documents from this machine, even over plain HTTP. It is meant for trials.
 	LoopbackClients bool
 	// Anonymous limits requests without one of this installation's codes or tokens; nil disables the limit.
 	Anonymous *limits.AnonymousGuard
@@ -139,9 +139,9 @@ type Server struct {
 }
 
 // Requests per minute. Many clients may share one address, such as a company's proxy, and an attacker among them must
-// not use up their limit. So only token requests with forged codes and tokens count. A registration is not stored and
-// costs one HMAC: 100 per second from one address are more than all of a company's staff make, and far fewer than one
-// core can handle.
+// not use up their limit. Therefore only token requests with forged codes and tokens count. A registration is not
+// stored and costs one HMAC: 100 per second from one address is more than an entire company's staff makes, and far less
+// than one core can handle.
 const (
 	maxRegistrations = 6000
 	maxFailures      = 300
@@ -180,7 +180,7 @@ func (s *Server) ResourceMetadataURL(path string) string {
 }
 
 // isResource reports whether a resource indicator refers to the MCP server, of either version, with or without a
-// trailing slash. A token is valid for both: they have the same rights.
+// trailing slash. A token is valid for both versions, which require the same permissions.
 func (s *Server) isResource(address string) bool {
 	address = strings.TrimSuffix(address, "/")
 	return address == s.Resource() || address == s.SiteURL+MCPPathV2

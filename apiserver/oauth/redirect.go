@@ -24,7 +24,7 @@ const (
 	unsecured = "http"
 )
 
-// checkRedirect returns why a redirect URI is not allowed, or nil if it is.
+// checkRedirect returns an error if a redirect URI is not allowed.
 func checkRedirect(address string) error {
 	if len(address) > maxRedirect {
 		return errors.New("it is too long")
@@ -61,8 +61,8 @@ func checkRedirect(address string) error {
 var errHost = errors.New("its host contains characters other than letters, digits and .-_:[]; write other letters in Punycode, such as xn--bcher-kva.example")
 
 // plainHost reports whether a host has only unambiguous ASCII characters. url.Parse decodes letters of other scripts,
-// invisible characters and direction marks in a host, so that a user could see a different site than the one that
-// receives the answer.
+// invisible characters and direction marks in a host, so a user could see a different site than the one that receives
+// the answer.
 func plainHost(u *url.URL) bool {
 	return !strings.ContainsFunc(u.Host, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(".-_:[]", r)
@@ -82,7 +82,7 @@ func loopback(u *url.URL) bool {
 }
 
 // redirectMatches reports whether an address is registered. It compares the exact text, except for the port of an
-// address on the user's machine, which an application gets when it starts (RFC 8252, section 7.3).
+// address on the user's machine, which is assigned when an application starts (RFC 8252, section 7.3).
 func redirectMatches(registered []string, asked string) bool {
 	if checkRedirect(asked) != nil {
 		return false

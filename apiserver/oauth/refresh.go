@@ -50,7 +50,7 @@ func (s *Server) firstRefresh(grant *v1alpha1.OAuthGrant) string {
 }
 
 // nextRefresh returns a refresh token's successor. It derives the successor from the used token and one of this
-// installation's keys, so that a client that lost the response gets the same token again, without a stored secret.
+// installation's keys. A client that lost the response therefore gets the same token again, without a stored secret.
 func (s *Server) nextRefresh(grant *v1alpha1.OAuthGrant, used string, generation int64) string {
 	return s.signedRefresh(grant, generation, s.Keys.Sign(purposeNext, string(grant.UID)+"/"+used))
 }
@@ -64,7 +64,7 @@ func (s *Server) signedRefresh(grant *v1alpha1.OAuthGrant, generation int64, sec
 	return refreshPrefix + body + "." + base64.RawURLEncoding.EncodeToString(code[:signatureBytes])
 }
 
-// readRefresh parses a refresh token. It returns false if the form is wrong.
+// readRefresh parses a refresh token. It returns false if the token is malformed.
 func (s *Server) readRefresh(token string) (refresh, bool) {
 	text, ok := strings.CutPrefix(token, refreshPrefix)
 	parts := strings.Split(text, ".")

@@ -15,13 +15,14 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestThreatRefreshTheft verifies that the second use of a refresh token ends the grant, by the thief or by the client.
+// TestThreatRefreshTheft verifies that the second use of a refresh token, by the thief or by the client, ends the
+// grant.
 func TestThreatRefreshTheft(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
-		// rotations is the number of the client's refreshes after the theft; later is the delay of the thief after the
-		// last one.
+		// rotations is the number of the client's refreshes after the theft; later is the thief's delay after the last
+		// one.
 		rotations int
 		later     time.Duration
 		ends      bool
@@ -144,7 +145,8 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// TestGrantUnknownToReplica verifies that for some seconds, a token is valid at a replica that has not seen its grant yet.
+// TestGrantUnknownToReplica verifies that a token is valid for a few seconds at a replica that has not seen its grant
+// yet.
 func TestGrantUnknownToReplica(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -57,7 +57,7 @@ func (m *clientMetadata) check() *problem {
 }
 
 // register serves client registration (RFC 7591). The client_id contains the whole registration. The server does not
-// store registrations, so that anonymous requests cannot fill its storage.
+// store registrations, so anonymous requests cannot fill its storage.
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	if allowed, _ := s.registrations.Allow(request.Address(r), w.Header()); !allowed {
 		w.Header().Set("Connection", "close")

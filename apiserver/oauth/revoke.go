@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/apiserver/limits"
 )
 
-// revoke serves token revocation (RFC 7009). An invalid token is not an error, because it does not have to be revoked.
+// revoke serves token revocation (RFC 7009). An invalid token is not an error, because there is nothing to revoke.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	form, wrong := readForm(w, r)
 	switch {
@@ -105,12 +105,12 @@ func (s *Server) List(ctx context.Context, namespace string) ([]v1alpha1.OAuthGr
 	return grants, nil
 }
 
-// State returns why a grant has ended, phrased as the end of a sentence, or "" while it is valid.
+// State returns the reason for a grant's end, phrased as the end of a sentence, or "" while it is valid.
 func (s *Server) State(grant *v1alpha1.OAuthGrant) string { return s.endReason(grant) }
 
 // RevokeGrant revokes a grant on behalf of a user. Revoking a revoked grant is not an error. allowed returns an error
-// unless the user may revoke the grant. Users may revoke grants that they gave, and any grant in a team whose grants
-// they may update.
+// unless the user may revoke the grant. Users may revoke their own grants, and any grant in a team whose grants they
+// may update.
 func (s *Server) RevokeGrant(ctx context.Context, caller bridge.Caller, name string, allowed func(*v1alpha1.OAuthGrant) error) error {
 	unknown := &bridge.Error{Code: bridge.CodeNotFound, Message: "this team has no agent of that name"}
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// requiredRights are the RBAC rights that a scope needs, in addition to those of the scopes it includes. The web
-// application checks the same rights: a draft is canceled by an update, and files belong to drafts.
+// requiredRights are the RBAC permissions that a scope needs, in addition to those of the scopes it includes. The web
+// application checks the same permissions: a draft is canceled by an update, and files belong to drafts.
 var requiredRights = map[bridge.Scope][]struct{ verb, resource string }{
 	bridge.ScopeRead:    {{"list", posts}, {"list", "connections"}},
 	bridge.ScopeDraft:   {{"create", posts}, {"update", posts}, {"create", "media"}},
@@ -61,8 +61,8 @@ func scopeText(scopes []bridge.Scope) string {
 	return strings.Join(words, " ")
 }
 
-// within returns the scopes that a user may currently use in a namespace. A scope also needs the rights of the scopes
-// that it includes, even if these are not listed. The list's order does not matter.
+// within returns the scopes that a user may currently use in a namespace. A scope also needs the permissions of the
+// scopes that it includes, even if these are not listed. The list's order does not matter.
 func (s *Server) within(ctx context.Context, who access.Person, namespace string, scopes []bridge.Scope) ([]bridge.Scope, error) {
 	may := []bridge.Scope{}
 	for _, scope := range upToHighest(scopes) {

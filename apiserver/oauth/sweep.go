@@ -14,7 +14,7 @@ import (
 
 const (
 	sweepEvery = 10 * time.Minute
-	// unredeemedFor is how long a grant is kept whose code was not exchanged: far longer than codeLife.
+	// unredeemedFor is how long a grant whose code was not exchanged is kept: far longer than codeLife.
 	unredeemedFor = 10 * time.Minute
 	// endedRetention is how long an ended grant is kept, so that users can see why it ended.
 	endedRetention = 7 * 24 * time.Hour
@@ -32,7 +32,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// Sweep removes grants past their retention, and records the end of grants that a user has revoked.
+// Sweep removes grants past their retention, and records the end of grants that users have revoked.
 func (s *Server) Sweep(ctx context.Context) {
 	for _, grant := range s.Grants.List("") {
 		if ctx.Err() != nil {

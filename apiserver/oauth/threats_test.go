@@ -99,7 +99,7 @@ func TestThreatCodeOfDeletedGrant(t *testing.T) {
 	if got := w.post(TokenPath, redemption(client, code)); got.text("error") != invalidGrant {
 		t.Errorf("after the grant was deleted: %d %s", got.status, got.body)
 	}
-	// A grant of the same name that was created by hand is a different grant.
+	// A manually created grant with the same name is a different grant.
 	_, _ = w.grants.Create(t.Context(), grant)
 	if got := w.post(TokenPath, redemption(client, code)); got.text("error") != invalidGrant {
 		t.Errorf("after a new grant of the same name: %d %s", got.status, got.body)
@@ -193,8 +193,8 @@ func TestThreatMixUp(t *testing.T) {
 	}
 }
 
-// TestThreatFixation verifies that another session cannot submit a form that was shown to one session, nor a different
-// form in its place.
+// TestThreatFixation verifies that a consent form can be submitted only by the session that it was shown to, and cannot
+// be replaced with anything else.
 func TestThreatFixation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -35,7 +35,7 @@ const (
 	minVerifier, maxVerifier = 43, 128
 )
 
-// grantRef identifies a grant by name and UID, so that a later grant with the same name does not match.
+// grantRef identifies a grant by name and UID, so a later grant with the same name does not match.
 type grantRef struct {
 	Namespace string    `json:"n"`
 	Name      string    `json:"g"`
@@ -131,7 +131,8 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, *problem) {
 }
 
 // fail writes an error response. An address that sends many forged codes and tokens gets 429, which does not affect
-// real clients. All other errors remain specific: a client at the same address must learn that it has to authorize again.
+// real clients. All other errors remain specific: a client at the same address must learn that it needs to authorize
+// again.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var known *problem
 	switch {

@@ -184,7 +184,7 @@ func (s *store) Delete(_ context.Context, grant *v1alpha1.OAuthGrant) error {
 	return nil
 }
 
-// roles are the rights of people, as "person namespace verb resource".
+// roles are people's permissions, as "person namespace verb resource".
 type roles map[string]bool
 
 func (r roles) May(_ context.Context, who access.Person, namespace, verb, resource string, _ ...string) (bool, error) {
@@ -197,7 +197,7 @@ func (r roles) give(who, namespace string, rights ...string) {
 	}
 }
 
-// reading are the rights of viewers, editing the rights of editors.
+// reading and editing are the permissions of viewers and editors.
 var (
 	reading = []string{"list posts", "list connections"}
 	editing = append(slices.Clone(reading), "create posts", "update posts", "create media")
@@ -299,7 +299,7 @@ func challengeOf(verifier string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// question returns a valid authorization request of a client.
+// question returns a client's valid authorization request.
 func question(client string, edits ...func(url.Values)) url.Values {
 	query := url.Values{
 		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {loopURI}, "state": {"a state"}, "scope": {"read draft publish"},

@@ -61,7 +61,7 @@ type Manager struct {
 
 // Session is one sign-in of a user.
 type Session struct {
-	// ID is the random id of the session. Values that are sealed for one session contain it.
+	// ID is the session's random id. Values that are sealed for one session contain it.
 	ID string
 	// Person is the signed-in user.
 	Person access.Person
@@ -70,11 +70,11 @@ type Session struct {
 
 	issued time.Time
 	mark   string
-	// sealed is the value of the cookie of this session.
+	// sealed is the value of the session's cookie.
 	sealed string
 }
 
-// content is the sealed content of the cookie.
+// content is the cookie's sealed content.
 type content struct {
 	ID       string        `json:"i"`
 	Person   access.Person `json:"p"`

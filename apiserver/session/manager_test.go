@@ -27,7 +27,7 @@ import (
 
 var ada = access.Person{Name: "oidc:ada@example.com", Groups: []string{"oidc:marketing"}, DisplayName: "Ada"}
 
-// replica runs a manager on the Secret, in a bubble of synctest, where the real clock shows the bubble's time.
+// replica runs a manager on the Secret, in a synctest bubble, where the real clock shows the bubble's time.
 func replica(t *testing.T, secrets session.SecretClient, edits ...func(*session.Options)) *session.Manager {
 	t.Helper()
 	o := session.Options{
@@ -525,7 +525,7 @@ func TestLinkBeforeKeys(t *testing.T) {
 	})
 }
 
-// TestSign verifies that replicas share the signing key, and that it stays when the session keys are rotated.
+// TestSign verifies that replicas share the signing key, and that it does not change when the session keys are rotated.
 func TestSign(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		secrets := sessiontest.New()

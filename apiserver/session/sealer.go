@@ -163,5 +163,5 @@ func (s *Sealer) Open(purpose, text string, v any) error {
 	return ErrNotSealed
 }
 
-// bound binds a string to its purpose and its key, so that it cannot be opened for another purpose.
+// bound binds a string to its purpose and its key, so it cannot be opened for another purpose.
 func bound(purpose, id string) []byte { return []byte("herald/1\x00" + id + "\x00" + purpose) }

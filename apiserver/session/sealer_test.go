@@ -95,7 +95,7 @@ func FuzzOpen(f *testing.F) {
 		if s.Open("cookie", text, &got) != nil {
 			return
 		}
-		// Each process of a fuzz run seals a different text with the key; nothing but hello is ever sealed.
+		// The sealed text differs in each process of a fuzz run, but its content is always hello.
 		raw, err := base64.RawURLEncoding.DecodeString(text)
 		if got.Text != "hello" || err != nil || base64.RawURLEncoding.EncodeToString(raw) != text {
 			t.Errorf("%q opened as %+v", text, got)

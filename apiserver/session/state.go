@@ -45,7 +45,7 @@ type state struct {
 	lasting []byte
 	// links are the one-time links by their hashes.
 	links map[string]link
-	// signedOut has the marks of users who signed out everywhere, by name.
+	// signedOut contains the marks of users who signed out everywhere, by name.
 	signedOut map[string]signOut
 }
 
@@ -101,7 +101,7 @@ func (s *state) store(secret *corev1.Secret) error {
 	return nil
 }
 
-// keyDue reports whether a new key is needed: there is none, or the newest is too old.
+// keyDue reports whether a new key is needed, because there is none or the newest is too old.
 func (s *state) keyDue(now time.Time) bool {
 	return len(s.keys) == 0 || now.Sub(newest(s.keys).CreatedAt) >= keyAge
 }

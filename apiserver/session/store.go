@@ -98,7 +98,7 @@ func (s *store) run(ctx context.Context) {
 	}
 }
 
-// informer watches only this Secret. The service account may not read any other Secret.
+// informer watches only this Secret. The service account cannot read any other Secret.
 func (s *store) informer() cache.SharedIndexInformer {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String()
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
@@ -111,8 +111,8 @@ func (s *store) informer() cache.SharedIndexInformer {
 			return s.secrets.Watch(ctx, options)
 		},
 	}, &corev1.Secret{}, 0, cache.Indexers{})
-	// Both return errors only after the informer has started. A broken watch restarts by itself; tend reports a Secret
-	// that cannot be read at all.
+	// Both calls fail only if the informer has already started. A broken watch restarts by itself; tend reports a
+	// Secret that cannot be read at all.
 	_ = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    s.seen,

@@ -15,8 +15,7 @@ import (
 	"github.com/herald-social/herald/apiserver/signin"
 )
 
-// TestCounted tests the metric of sign-ins: problems for the administrator are counted separately from errors of the
-// person.
+// TestCounted tests the sign-in metric: problems for the administrator are counted separately from the user's errors.
 func TestCounted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// FuzzLocalPath checks that the browser stays on this site, whatever the return address.
+// FuzzLocalPath checks that the browser stays on this site, regardless of the return address.
 func FuzzLocalPath(f *testing.F) {
 	for _, wanted := range []string{"/t/acme/posts?page=2", "//evil.example", "/\\evil.example", "/%2f/evil.example", "/%255cevil.example", "\thttps://evil.example", "/a#b", "/signin/callback", ""} {
 		f.Add(wanted)

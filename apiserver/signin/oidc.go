@@ -44,8 +44,8 @@ type OIDC struct {
 	Client *http.Client
 }
 
-// attempt is a sign-in in progress at the provider. The browser stores it sealed, so that a callback from another
-// browser or site does not match.
+// attempt is a sign-in in progress at the provider. The browser stores it sealed, so a callback from another browser or
+// site does not match.
 type attempt struct {
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
@@ -86,7 +86,7 @@ func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a, ok := h.pendingOf(r)
-	// The attempt ends here in any case, so that a second callback has no effect.
+	// The attempt ends here in any case, so a second callback has no effect.
 	h.Sessions.SetCookie(w, pending, "", 0)
 	query := r.URL.Query()
 	if !ok || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.State)) != 1 {

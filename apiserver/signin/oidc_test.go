@@ -101,7 +101,7 @@ func TestLongReturnPath(t *testing.T) {
 
 // TestThreats verifies that no forged or replayed callback signs anyone in.
 func TestThreats(t *testing.T) {
-	// issues is a callback with a token that has one claim of the attacker's.
+	// issues returns an attack in which the token has one claim chosen by the attacker.
 	issues := func(claim string, value any) func(*browser) string {
 		return func(b *browser) string {
 			b.issuer.Claims = map[string]any{"email": "ada@example.com", "email_verified": true, claim: value}
@@ -116,7 +116,7 @@ func TestThreats(t *testing.T) {
 		// attack returns the callback that the browser then opens.
 		attack func(b *browser) string
 		status int
-		// counted is how it counts: a bad token counts as a failure of the provider.
+		// counted is the outcome that is counted: a bad token counts as a failure of the provider.
 		counted string
 	}{
 		"started elsewhere": {
@@ -271,7 +271,7 @@ func TestProviderUnavailable(t *testing.T) {
 	})
 }
 
-// TestOpenRedirect verifies that people stay on this site, whatever the return address.
+// TestOpenRedirect verifies that users stay on this site, regardless of the return address.
 func TestOpenRedirect(t *testing.T) {
 	for _, tc := range []struct{ reason, wanted, want string }{
 		{"a page", "/teams/acme/posts", "/teams/acme/posts"},

@@ -87,7 +87,7 @@ func (h *Handlers) CrossOrigin(w http.ResponseWriter, r *http.Request) {
 	}, r.Method)(w, r)
 }
 
-// notReady returns the page for a site without keys. Only the log has the cause, which may be confidential.
+// notReady returns the page for a site without keys. Only the log contains the cause, which may be confidential.
 func notReady(err error) refusal {
 	return refusal{
 		http.StatusServiceUnavailable, "Signing in does not work yet",

@@ -116,8 +116,8 @@ func (p *provider) fetchConfig(ctx context.Context) error {
 		return fmt.Errorf("the provider %s has an invalid configuration: %w", p.IssuerURL, err)
 	}
 	endpoint := known.Endpoint()
-	// A code works only once, so the authentication method cannot be found by trial. Basic is the default (OpenID
-	// Connect Discovery 1.0, section 3).
+	// A code works only once, so the authentication method cannot be found by trial and error. Basic is the default
+	// (OpenID Connect Discovery 1.0, section 3).
 	endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	if p.ClientSecret == nil || len(more.Methods) > 0 && !slices.Contains(more.Methods, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams

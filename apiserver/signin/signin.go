@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package signin signs users in: with OpenID Connect if a provider is configured, and otherwise with a one-time link.
-// It does not decide their rights.
+// It does not decide their permissions.
 package signin
 
 import (
@@ -50,8 +50,8 @@ type Options struct {
 	SiteURL string
 	// OIDC is the provider; nil selects one-time links.
 	OIDC *OIDC
-	// LinkCommand is the command with which an administrator creates a one-time link. It names files and namespaces, so
-	// pages show it only if SiteURL is on the visitor's own machine.
+	// LinkCommand is the command that an administrator uses to create a one-time link. It names files and namespaces,
+	// so pages show it only if SiteURL is on the visitor's own machine.
 	LinkCommand string
 	// OnOutcome is called when a sign-in ends; may be nil.
 	OnOutcome func(Method, Outcome)

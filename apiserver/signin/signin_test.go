@@ -30,7 +30,7 @@ import (
 
 const site = "https://herald.example.com"
 
-// world is a site with its Secret, in a bubble of synctest.
+// world is a site with its Secret, in a synctest bubble.
 type world struct {
 	t        *testing.T
 	secrets  *sessiontest.Secrets
@@ -179,7 +179,7 @@ func form(values url.Values) func(*http.Request) {
 	}
 }
 
-// TestLinkCommand verifies that only a visitor of the same machine reads the command, which names files of the server.
+// TestLinkCommand verifies that only a visitor on the same machine sees the command, which names files on the server.
 func TestLinkCommand(t *testing.T) {
 	for site, shown := range map[string]bool{
 		"http://localhost:8080": true, "http://127.0.0.1:8080": true, "http://[::1]:8080": true,
@@ -295,7 +295,7 @@ func TestLinkRedirectsBack(t *testing.T) {
 	}
 }
 
-// TestLinkByCurl verifies that the address is the secret, so that an empty POST without any header signs in.
+// TestLinkByCurl verifies that the address is the only secret: an empty POST without any headers signs in.
 func TestLinkByCurl(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b := newWorld(t, nil).browser()
