@@ -20,24 +20,25 @@ import (
 const (
 	// b7Accounts is the number of accounts that a crowd's posts are spread over.
 	b7Accounts = 500
-	// b7Answer is how long the platform takes to answer a publishing call. Posts are visible before.
+	// b7Answer is the time that the platform takes to respond to a publishing call. Posts are visible before the
+	// response.
 	b7Answer = 500 * time.Millisecond
-	// b7Early is when the writes at the instant are counted: shortly before the first answers arrive.
+	// b7Early is the time after the due time at which writes are counted: shortly before the first responses arrive.
 	b7Early = b7Answer - 50*time.Millisecond
 	// b7Pictured is the number of posts per picture in the crowd with pictures.
 	b7Pictured = 10
-	// b7Margin is the least time between the last acceptance and the time at which the crowd is claimed.
+	// b7Margin is the minimum time between the last acceptance and the first claims.
 	b7Margin = time.Second
-	// goalB7Writes is the goal for the writes of a crowd from the instant until the first answers.
+	// goalB7Writes is the goal for a crowd's writes from the due time until the first responses.
 	goalB7Writes = 100.0
 )
 
-// crowd is a number of posts that are due at one instant.
+// crowd describes posts that are due at the same time.
 type crowd struct {
 	name     string
 	posts    int
 	accounts int
-	// pictured is the interval of posts with a picture; zero for none.
+	// pictured is the number of posts for each post with a picture; zero for no pictures.
 	pictured int
 	// goal is the goal for the last post's lateness; zero for none.
 	goal time.Duration
@@ -45,7 +46,7 @@ type crowd struct {
 	once bool
 }
 
-// crowds returns the crowds of B7. A single account is a queue: each post waits for the answer about the one before it.
+// crowds returns the crowds of B7. A single account is a queue: each post waits for the response to the previous one.
 func (s *settings) crowds() []crowd {
 	fifth := max(s.b7Posts/5, 1)
 	return []crowd{
@@ -56,19 +57,20 @@ func (s *settings) crowds() []crowd {
 	}
 }
 
-// crowded is the result for a crowd. Lateness is the time from the instant until a post is visible on the platform.
+// crowded is the result for a crowd. Lateness is the time from the due time until a post is visible on the platform.
 type crowded struct {
 	Posts    int     `json:"posts"`
 	Accounts int     `json:"accounts"`
 	P50      float64 `json:"p50_ms"`
 	P99      float64 `json:"p99_ms"`
 	Last     float64 `json:"last_ms"`
-	// Settled is when the last outcome was written, after the instant.
+	// Settled is the time from the due time until the last outcome was written.
 	Settled float64 `json:"settled_ms"`
 	// Calls is the largest number of publishing calls in flight.
 	Calls float64 `json:"calls_in_flight"`
-	// Ahead are the writes from the first acceptance until the instant, AtInstant those from the instant until the first
-	// answers, and After those from then on: of posts, and of the leases that groups are stored in, for all posts.
+	// Ahead counts the writes from the first acceptance until the due time, AtInstant those from the due time until the
+	// first responses, and After all later ones. They are writes to posts, and to the leases in which groups are
+	// stored.
 	Ahead     map[string]float64 `json:"writes_ahead_per_post"`
 	AtInstant map[string]float64 `json:"writes_at_instant"`
 	After     map[string]float64 `json:"writes_after_per_post"`
@@ -79,7 +81,7 @@ type crowded struct {
 type b7 struct {
 	*session
 	*content
-	// pictures are for a share of the posts, by namespace. content.images would be for all of them.
+	// pictures contains the pictures for some of the posts, by namespace. content.images would add them to all posts.
 	pictures map[string][]picture
 }
 
@@ -88,6 +90,8 @@ func runB7(ctx context.Context, s *session, r *report, id string) error {
 	if err := s.prepare(ctx, func() error { return b.connect(ctx) }); err != nil {
 		return err
 	}
+	s.stack.ArmCrowds = true
+	defer func() { s.stack.ArmCrowds = false }()
 	for _, c := range s.crowds() {
 		s.sayf("  %s: %d posts to %d accounts", c.name, c.posts, c.accounts)
 		result, err := b.measure(ctx, c)
@@ -162,7 +166,7 @@ func (b *b7) measure(ctx context.Context, c crowd) (crowded, error) {
 	return result, nil
 }
 
-// round delivers a crowd once. Herald runs with its defaults.
+// round delivers a crowd once. Herald runs with its defaults and delivery.armCrowds.
 func (b *b7) round(ctx context.Context, c crowd, n int) (result crowded, err error) {
 	if err := b.stack.StartHerald(ctx); err != nil {
 		return result, err
@@ -191,8 +195,8 @@ func (b *b7) round(ctx context.Context, c crowd, n int) (result crowded, err err
 	return b.deliver(ctx, c, due, before)
 }
 
-// scheduleCrowd creates a crowd's posts and returns the instant when they are due. By then all of them are accepted,
-// and those with pictures are prepared.
+// scheduleCrowd creates a crowd's posts and returns their due time. All posts are accepted and those with pictures are
+// prepared before that.
 func (b *b7) scheduleCrowd(ctx context.Context, c crowd, n int) (time.Time, error) {
 	lead := delivery.ArmAhead(c.posts) + 5*time.Second + time.Duration(c.posts)*b.lead
 	if c.pictured > 0 {
@@ -225,7 +229,7 @@ func (b *b7) scheduleCrowd(ctx context.Context, c crowd, n int) (time.Time, erro
 	return due, err
 }
 
-// deliver waits for a crowd's instant and for its delivery, and returns the measurements.
+// deliver waits for a crowd's due time and for its delivery, and returns the measurements.
 func (b *b7) deliver(ctx context.Context, c crowd, due time.Time, before measure.Writes) (crowded, error) {
 	result := crowded{Posts: c.posts, Accounts: c.accounts}
 	if err := waitUntil(ctx, due); err != nil {
@@ -275,7 +279,8 @@ func relevant(w measure.Writes) measure.Writes {
 	return w
 }
 
-// lateness reads from the platform when each post became visible. It fails unless each of them was published once.
+// lateness reads the time at which each post became visible from the platform. It fails unless each post was published
+// once.
 func (b *b7) lateness(ctx context.Context, c crowd, due time.Time, result *crowded) error {
 	published, err := b.shown(ctx, b.platforms)
 	if err != nil {

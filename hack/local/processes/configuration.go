@@ -18,9 +18,9 @@ import (
 // covers the real platforms.
 const sandboxLag = 5 * time.Second
 
-// writeConfigurations writes the configuration files of the manager and the apiserver. They serve metrics without TLS
-// and authorization, on this machine only.
-func (s *Setup) writeConfigurations() error {
+// Configure writes the configuration files of the manager and the apiserver, which serve metrics without TLS and
+// authorization, on this machine only. Prepare calls it. Call it again if EditManager or EditAPIServer has changed.
+func (s *Setup) Configure() error {
 	if err := workspace.WriteFile(s.clientSecretFile(), []byte(contextName+"\n"), 0o600); err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (s *Setup) writeConfigurations() error {
 	apiserver.RequestsPerMinute, apiserver.MaxConnectionsPerAddress = 0, 0
 	// Local agents serve their client metadata documents on this machine.
 	apiserver.Web.Agents.LoopbackClients = true
-	// No load balancer has to notice the shutdown.
+	// There is no load balancer that needs time to detect the shutdown.
 	apiserver.Shutdown.Delay.Duration = 0
 	if s.EditAPIServer != nil {
 		s.EditAPIServer(apiserver)
@@ -42,7 +42,7 @@ func (s *Setup) writeConfigurations() error {
 func (s *Setup) managerConfiguration() *configv1alpha1.ManagerConfiguration {
 	manager := configv1alpha1.DefaultManager()
 	manager.Common = s.common(managerHealth, ManagerMetrics)
-	// Users should not have to wait an hour to try retention locally.
+	// Users who try retention locally should not have to wait an hour.
 	manager.Retention.LeastInCluster.Duration = 0
 	manager.SiteURL = s.URL(Site)
 	manager.Webhook.BindAddress, manager.Webhook.Hosts = s.Address(ManagerWebhook), []string{"127.0.0.1"}

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package processes defines how to start each process of a Herald on one machine, and when it is ready: etcd,
-// kube-apiserver, kube-controller-manager, an S3 store, the simulated platforms, and Herald's manager and apiserver.
-// All of them listen on loopback addresses only. The local run and the benchmarks use the same processes.
+// Package processes defines how to start each process of a Herald installation on one machine, and when it is ready:
+// etcd, kube-apiserver, kube-controller-manager, an S3 store, the simulated platforms, and Herald's manager and
+// apiserver. All of them listen only on loopback addresses. The local run and the benchmarks use the same processes.
 package processes
 
 import (
@@ -67,8 +67,8 @@ type Setup struct {
 	MorePorts []string
 	// Platforms are the sandbox's platforms.
 	Platforms []v1alpha1.Platform
-	// Bluesky is the folder with the server that Bluesky's makers publish, which is test/bluesky once it is installed. If it
-	// is empty, the sandbox takes its place.
+	// Bluesky is the folder with Bluesky's own server: test/bluesky, once it is installed. If it is empty, the sandbox
+	// takes its place.
 	Bluesky string
 	// Namespace is the default namespace in the administrator's kubeconfig.
 	Namespace string
@@ -106,7 +106,7 @@ func (s *Setup) Prepare() error {
 	if _, err := s.StoreKey(); err != nil {
 		return err
 	}
-	return s.writeConfigurations()
+	return s.Configure()
 }
 
 func isProgram(path string) error {

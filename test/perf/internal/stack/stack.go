@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package stack starts the environment of the benchmarks: a separate control plane, the sandbox, and Herald's manager
-// and apiserver, each in its own process that ends with the benchmark.
+// and apiserver, each in its own process, which ends with the benchmark.
 package stack
 
 import (
@@ -50,9 +50,9 @@ const startLimit = 2 * time.Minute
 type Options struct {
 	// Config is the folder with the CRDs and roles.
 	Config string
-	// Assets, Bin and Dir are as in processes.Setup. Dir also contains the logs.
+	// Assets, Bin and Dir have the same meaning as in processes.Setup. Dir also contains the logs.
 	Assets, Bin, Dir string
-	// PostWorkers is how many posts the manager reconciles concurrently.
+	// PostWorkers is the number of posts that the manager reconciles concurrently.
 	PostWorkers int
 	// Group starts the processes.
 	Group *supervisor.Group
@@ -64,12 +64,15 @@ type Options struct {
 type Stack struct {
 	// Setup contains the address of each process.
 	Setup *processes.Setup
-	// Kubernetes is a client with an administrator's rights and without a cache.
+	// Kubernetes is a client with an administrator's permissions and without a cache.
 	Kubernetes client.WithWatch
 	// Config is the client configuration of an administrator.
 	Config *rest.Config
 	// Sandbox is a client for the simulated platforms.
 	Sandbox sandboxtest.Client
+
+	// ArmCrowds is the manager's delivery.armCrowds from its next start on.
+	ArmCrowds bool
 
 	options  Options
 	children *supervisor.Supervisor
@@ -87,7 +90,7 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 		Platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformYouTube},
 	}}
 	s.Setup.EditManager = func(c *configv1alpha1.ManagerConfiguration) {
-		c.Delivery.ArmCrowds = true
+		c.Delivery.ArmCrowds = s.ArmCrowds
 		c.Concurrency.Posts, c.Profiling.BindAddress = options.PostWorkers, s.Setup.Address(ManagerPprof)
 	}
 	s.Setup.EditAPIServer = func(c *configv1alpha1.APIServerConfiguration) {
@@ -114,8 +117,8 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 }
 
 // startServers starts all processes except the manager and the apiserver. More garbage collection workers speed up the
-// removal of posts between two rounds. Profiling is on because taking a heap profile runs a garbage collection before
-// the heap is measured.
+// removal of posts between two rounds. Profiling is enabled because requesting a heap profile runs a garbage collection
+// before the heap is measured.
 func (s *Stack) startServers(ctx context.Context) error {
 	for _, spec := range []supervisor.Spec{
 		s.Setup.Etcd(), s.Setup.KubeAPIServer("--delete-collection-workers=16", "--profiling=true"), s.Setup.Store(), s.Setup.Sandbox("--log-level", "warn"),
@@ -141,7 +144,7 @@ func (s *Stack) startServers(ctx context.Context) error {
 	if err := cluster.Install(ctx, s.Kubernetes, s.options.Config, s.Setup.Address(processes.ManagerWebhook)); err != nil {
 		return err
 	}
-	// Quotas are not enforced without it.
+	// Quotas are not enforced without the controller manager.
 	controllers := s.children.Start(s.Setup.KubeControllerManager())
 	s.servers = append(s.servers, controllers)
 	return controllers.WaitReady(ctx)
@@ -149,6 +152,9 @@ func (s *Stack) startServers(ctx context.Context) error {
 
 // StartHerald starts the manager and the apiserver with their defaults and waits until both work.
 func (s *Stack) StartHerald(ctx context.Context) error {
+	if err := s.Setup.Configure(); err != nil {
+		return err
+	}
 	s.herald = append(s.herald, s.children.Start(s.Setup.Manager()), s.children.Start(s.apiserver()))
 	for _, child := range s.herald {
 		if err := child.WaitReady(ctx); err != nil {
@@ -241,8 +247,7 @@ func (s *Stack) Restart(ctx context.Context, name string, kill bool) error {
 	return child.WaitReady(ctx)
 }
 
-// StartAPIServer starts the apiserver without the manager, on a dedicated processor, and returns when it serves
-// requests.
+// StartAPIServer starts the apiserver without the manager, on a dedicated CPU, and waits until it serves requests.
 func (s *Stack) StartAPIServer(ctx context.Context) (*supervisor.Child, error) {
 	spec := s.apiserver()
 	spec.Path, spec.Args = measure.OnProcessor(measure.ServerProcessor, spec.Path, spec.Args)
@@ -256,7 +261,7 @@ func (s *Stack) apiserver() supervisor.Spec {
 	return s.Setup.APIServer()
 }
 
-// waitForWork waits until the manager is the leader and its caches are synced, which is when it has reconciled a draft.
+// waitForWork waits until the manager is the leader and its caches are synced: it must have reconciled a draft.
 func (s *Stack) waitForWork(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "canary"}}
 	if err := client.IgnoreAlreadyExists(s.Kubernetes.Create(ctx, namespace)); err != nil {
@@ -281,8 +286,8 @@ func (s *Stack) waitForWork(ctx context.Context) error {
 	return errors.Join(err, s.Kubernetes.Delete(ctx, draft))
 }
 
-// StopHerald stops the manager and the apiserver. It fails if one of them has exited before, because the measurement is
-// then invalid.
+// StopHerald stops the manager and the apiserver. It fails if one of them has already exited, because that invalidates
+// the measurement.
 func (s *Stack) StopHerald() error {
 	var err error
 	for _, child := range slices.Backward(s.herald) {
