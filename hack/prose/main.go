@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command prose counts phrases that give a translation away, per 1,000 words, in Markdown pages and in the comments of
-// Go files, JavaScript, shell scripts, Makefiles and Dockerfiles. It prints the result for each top folder and the files
-// with the most phrases, and fails if a folder exceeds its limit. It also fails if a function is named by an everyday verb for which the field has a term, such as
-// take or tell, and is not listed in exceptions.txt. CONTRIBUTING.md contains the style rules; the phrases only measure
-// how well they are followed.
+// Go files, JavaScript, shell scripts, Makefiles and Dockerfiles. It prints the result for each top folder and the
+// files with the most phrases, and fails if a folder exceeds its limit. It also fails if a function's name starts with
+// an everyday verb, such as take or tell, for which there is a technical term, and the function is not listed in
+// exceptions.txt. CONTRIBUTING.md contains the style rules; the phrases only measure how well they are followed.
 package main
 
 import (
@@ -97,16 +97,20 @@ func tracked() ([]string, error) {
 	return paths, nil
 }
 
-// folderOf returns the top folder of a Go file, or a common name for all Markdown, scripts and JavaScript.
+// folderOf returns the top folder of a Go file, that of a page with a prefix, or a common name for all scripts or
+// JavaScript.
 func folderOf(path string) string {
-	if filepath.Ext(path) == ".md" {
-		return pages
-	}
 	if kind := scriptKind(path); kind != "" {
 		return kind
 	}
-	folder, _, _ := strings.Cut(path, "/")
-	return folder
+	folder, _, nested := strings.Cut(path, "/")
+	switch {
+	case filepath.Ext(path) != ".md":
+		return folder
+	case !nested:
+		return pages
+	}
+	return pages + " of " + folder
 }
 
 // count is the number of phrases in a file or folder.
@@ -138,7 +142,7 @@ func printFolders(out io.Writer, folders map[string]*count) (ok bool) {
 		if f.rate() > limitOf(name) {
 			word, ok = "ABOVE ITS LIMIT", false
 		}
-		fmt.Fprintf(out, "%-12s %6d words, %5.1f per 1,000, limit %4.1f: %s\n", name, f.words, f.rate(), limitOf(name), word)
+		fmt.Fprintf(out, "%-20s %6d words, %5.1f per 1,000, limit %4.1f: %s\n", name, f.words, f.rate(), limitOf(name), word)
 	}
 	return ok
 }

@@ -17,27 +17,27 @@ import (
 	"strings"
 )
 
-// exceptions.txt lists functions that may keep an everyday verb: one a line, as FOLDER NAME REASON. NAME includes the
+// exceptions.txt lists functions that may keep an everyday verb, one per line: FOLDER NAME REASON. NAME includes the
 // receiver, if any.
 //
 //go:embed exceptions.txt
 var exceptions string
 
-// everyday matches a name that starts with a verb for which the field has a term. Only whole words count: lookup is a
-// term.
+// everyday matches a name that starts with a verb for which there is a technical term. Only whole words count: lookup
+// is a term.
 var everyday = regexp.MustCompile(`^(?i:takes?|taking|taken|took|tells?|telling|told|asks?|asking|asked|leaves?|leaving|left|looks?|looking|looked|` +
 	`notes?|noting|noted|keeps?|keeping|kept|holds?|holding|held|judges?|judging|judged|counts?|counting|counted)([\p{Lu}\d_]|$)`)
 
-// number matches a result type that is a number or is named after counts, which makes counting the right verb.
+// number matches a result type that is a number or whose name ends in count, so "count" is the right verb.
 var number = regexp.MustCompile(`(^|[^\w])(u?int(8|16|32|64)?|(\w+\.)?(c|\w*C)ounts?)$`)
 
-// funcName is a function that the names are checked of. exempt is true if it returns a count.
+// funcName is a function whose name is checked. exempt is true if it returns a count.
 type funcName struct {
 	folder, name string
 	exempt       bool
 }
 
-// checkNames prints the functions that are named by an everyday verb and are not listed as exceptions, and the
+// checkNames prints the functions whose name starts with an everyday verb and that are not exceptions, and the
 // exceptions that do not match a function. It reports whether there are none.
 func checkNames(out io.Writer, paths []string, exceptions string) (ok bool, err error) {
 	allowed, err := parseExceptions(exceptions)
@@ -95,7 +95,7 @@ func parseExceptions(list string) (map[string]string, error) {
 	return reasons, nil
 }
 
-// namesIn returns the functions and methods of a file, including those of interfaces, that are named by an everyday
+// namesIn returns the file's functions and methods, including interface methods, whose name starts with an everyday
 // verb.
 func namesIn(path string, source []byte) ([]funcName, error) {
 	if generated.Match(firstLines(source)) {
@@ -148,7 +148,7 @@ func receiverOf(f *ast.FuncDecl) (name string) {
 	return name
 }
 
-// returnsCount reports whether a name starts with count, and the function returns the number.
+// returnsCount reports whether a name starts with "count" and the function returns a number.
 func returnsCount(source []byte, files *token.FileSet, name string, of *ast.FuncType) bool {
 	if !strings.HasPrefix(strings.ToLower(name), "count") || of.Results == nil {
 		return false

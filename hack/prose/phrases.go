@@ -48,7 +48,7 @@ func proseOf(path string, text []byte) (found []passage, relevant bool) {
 
 var generated = regexp.MustCompile(`(?m)^(//|#) Code generated .* DO NOT EDIT\.$`)
 
-// firstLines returns enough of a file to see whether it is generated.
+// firstLines returns enough of a file to determine whether it is generated.
 func firstLines(text []byte) []byte { return text[:min(len(text), 1<<10)] }
 
 // comments returns the comments of a Go file except directives and licence lines.

@@ -38,18 +38,23 @@ func TestCount(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	for what, tc := range map[string]struct {
 		reason         string
+		path           string
 		phrases, words int
 		want           bool
 	}{
-		"within the goal": {"five phrases per thousand words", 5, 1000, true},
-		"above the goal":  {"six phrases per thousand words", 6, 1000, false},
+		"within the goal":        {"five phrases per thousand words of comments", "posting/a.go", 5, 1000, true},
+		"above the goal":         {"six phrases per thousand words of comments", "posting/a.go", 6, 1000, false},
+		"a page in the root":     {"pages have a lower limit", "README.md", 5, 1000, false},
+		"a page of a folder":     {"every folder's pages have this limit", "apiserver/openapi/docs.md", 5, 1000, false},
+		"a page within the goal": {"four phrases per thousand words of pages", "docs/a.md", 4, 1000, true},
 	} {
 		var out bytes.Buffer
-		folders := map[string]*count{"revised": {name: "revised", phrases: tc.phrases, words: tc.words}}
+		name := folderOf(tc.path)
+		folders := map[string]*count{name: {name: name, phrases: tc.phrases, words: tc.words}}
 		if got := printFolders(&out, folders); got != tc.want {
-			t.Errorf("%s: %s: got %v\n%s", name, tc.reason, got, out.String())
+			t.Errorf("%s: %s: got %v\n%s", what, tc.reason, got, out.String())
 		}
 	}
 }

@@ -15,11 +15,11 @@ const (
 	javaScript = "JavaScript"
 )
 
-// scriptPatterns are the files, besides Go and Markdown, whose comments are read.
+// scriptPatterns matches the files, besides Go and Markdown, whose comments are read.
 var scriptPatterns = []string{"*.js", "*.sh", "*.mk", "Makefile", "*/Makefile", "Dockerfile", "*/Dockerfile", ".ci/run"}
 
 // hashComment matches a comment in a shell script, a Makefile or a Dockerfile, including a target's help text, and
-// slashComment one in JavaScript. A comment follows a space, so that URLs and $# do not match.
+// slashComment matches one in JavaScript. A comment must follow a space, so URLs and $# do not match.
 var (
 	hashComment  = regexp.MustCompile(`(?:^|\s)#+@?\s+(.*)$`)
 	slashComment = regexp.MustCompile(`(?:^|\s)//\s*(.*)$`)
