@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// tolerance is the smallest certain difference that is corrected. It never corrects machines with NTP.
+	// tolerance is the smallest certain difference that is corrected. The clocks of machines with NTP never differ that
+	// much.
 	tolerance = 500 * time.Millisecond
 	// resolution is the resolution of the Date header: the response was sent at some time within that second.
 	resolution = time.Second
@@ -38,7 +39,7 @@ const (
 	certain  = 8
 	// maxSpread is the maximum distance between responses. Above it, the API servers disagree and none of them is trusted.
 	maxSpread = 30 * time.Second
-	// pollInterval is how often Watch calls the API at least, and pollTimeout the timeout of such a call.
+	// pollInterval is the maximum time between Watch's calls to the API, and pollTimeout is the timeout of each call.
 	pollInterval = time.Minute
 	pollTimeout  = 10 * time.Second
 )
@@ -47,7 +48,7 @@ const (
 type Options struct {
 	// Base is this machine's clock.
 	Base clock.WithTickerAndDelayedExecution
-	// Elapsed returns the machine's running time, as timers count it. The default is its monotonic clock.
+	// Elapsed returns the machine's running time, as timers measure it. The default is its monotonic clock.
 	Elapsed func() time.Duration
 	// Registerer registers the metric. If nil, there is none.
 	Registerer prometheus.Registerer
@@ -103,7 +104,7 @@ func New(o Options) *Clock {
 	return c
 }
 
-// monotonic returns a function that reports the machine's running time since the call, without suspensions.
+// monotonic returns a function that reports the machine's running time since the call, excluding suspensions.
 func monotonic() func() time.Duration {
 	machine := clock.RealClock{}
 	started := machine.Now()
@@ -127,7 +128,7 @@ func (c *Clock) Now() time.Time {
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // Skew returns how far this machine's clock is ahead of the API's clock: the middle of the known bounds, or zero if
-// unsure.
+// they are unknown or include zero.
 func (c *Clock) Skew() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +152,7 @@ func (c *Clock) Check(*http.Request) error {
 	return nil
 }
 
-// Wrap is a transport.WrapperFunc that measures the responses of next, which must lead to the Kubernetes API.
+// Wrap is a transport.WrapperFunc that measures the responses of next, which must send requests to the Kubernetes API.
 func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper { return &measuring{c, next} }
 
 type measuring struct {
@@ -173,7 +174,7 @@ func (m *measuring) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// observe adds the measurement from one response. sent and answered are steady times.
+// observe adds the measurement from one response. sent and answered are times of the steady clock.
 func (c *Clock) observe(date, sent, answered time.Time) {
 	if answered.Before(sent) {
 		return // a steady clock does not run backwards
@@ -208,8 +209,8 @@ func (c *Clock) observe(date, sent, answered time.Time) {
 	}
 }
 
-// bounds returns the bounds given by the latest responses that agree, and how many those are. The bounds of older
-// samples widen with age. The caller must hold the lock.
+// bounds returns the bounds given by the latest responses that agree, and the number of those responses. The bounds of
+// older samples widen with age. The caller must hold the lock.
 func (c *Clock) bounds() (low, high time.Duration, n int) {
 	for _, a := range slices.Backward(c.samples) {
 		age := c.samples[len(c.samples)-1].at.Sub(a.at)
@@ -243,7 +244,8 @@ func (c *Clock) inconsistent() bool {
 }
 
 // Watch calls the API immediately and then every minute until ctx is done, for processes that make no other requests.
-// After the machine's clock was set or the machine was suspended, it retries until a response carries the time.
+// After the machine's clock has been set or the machine has been suspended, it retries until a response carries the
+// time.
 func (c *Clock) Watch(ctx context.Context, config *rest.Config) error {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

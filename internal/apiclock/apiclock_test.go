@@ -17,7 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// noon is the start of the API's clock: 250 ms past, so that Date truncates it.
+// noon is the initial time of the API's clock: 250 ms past noon, which the Date header truncates.
 var noon = time.Date(2026, 12, 1, 12, 0, 0, int(250*time.Millisecond), time.UTC)
 
 // api is a Kubernetes API with its own clock.
@@ -80,7 +80,7 @@ func (w *world) sendRequests(n int) {
 	}
 }
 
-// off returns how far the corrected clock is from the API's.
+// off returns the difference between the corrected clock and the API's.
 func (w *world) off() time.Duration {
 	w.api.mu.Lock()
 	defer w.api.mu.Unlock()
@@ -263,7 +263,7 @@ func TestWatch(t *testing.T) {
 	<-w.api.asked // within a second, since its clock was set
 }
 
-// answers returns how many samples the clock has.
+// answers returns the clock's number of samples.
 func (w *world) answers() int {
 	w.clock.mu.Lock()
 	defer w.clock.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// checkInterval is how often clocks are checked for jumps, and so the longest that a waiter is late after one.
+	// checkInterval is how often clocks are checked for jumps, and so a waiter's maximum delay after one.
 	checkInterval = time.Second
 	// jumpThreshold is the smallest jump that counts. NTP does not make smaller steps: it slews both clocks instead.
 	jumpThreshold = 100 * time.Millisecond
@@ -20,11 +20,11 @@ const (
 	maxReadGap = 10 * time.Millisecond
 )
 
-// Jumps notifies subscribers that are waiting for a point in time when their timers become wrong. A timer counts how
-// long the machine has been running (its monotonic clock), but the time comes from a clock that can be set: by NTP,
-// after a suspension of the machine, or by a correction from the Kubernetes API. After a jump forward, timers fire too
-// late. After a jump back, they fire too early; the subscriber then checks the clock and waits again, so it does not
-// need a notification.
+// Jumps notifies subscribers when their timers become wrong. Subscribers wait for a point in time. Their timers measure
+// the machine's running time (its monotonic clock), but the time comes from a clock that can be set: by NTP, after a
+// suspension of the machine, or by a correction from the Kubernetes API. After a jump forward, timers fire too late.
+// After a jump back, they fire too early; the subscriber then checks the clock and waits again, so it does not need a
+// notification.
 type Jumps struct {
 	clock   clock.WithTicker
 	elapsed func() time.Duration
@@ -37,8 +37,8 @@ type Jumps struct {
 	least time.Duration
 }
 
-// NewJumps returns a Jumps for clk. elapsed returns how long the machine has been running since a fixed moment, as
-// timers count it. Nil means this machine's monotonic clock.
+// NewJumps returns a Jumps for clk. elapsed returns the machine's running time since a fixed moment, as timers measure
+// it. Nil means this machine's monotonic clock.
 func NewJumps(clk clock.WithTicker, elapsed func() time.Duration) *Jumps {
 	if elapsed == nil {
 		elapsed = monotonic()

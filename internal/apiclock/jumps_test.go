@@ -14,7 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// leaper is a machine whose clock is checked every second, and can be set.
+// leaper is a machine with a clock that can be set and is checked every second.
 type leaper struct {
 	*Jumps
 
@@ -30,7 +30,7 @@ func newLeaper() *leaper {
 	return l
 }
 
-// set sets the clock while the machine runs for a second, and checks.
+// set lets a second pass, moves the clock by the given amount, and checks it.
 func (l *leaper) set(by time.Duration) {
 	l.ran += time.Second
 	l.wall.SetTime(l.wall.Now().Add(time.Second + by))
@@ -67,8 +67,8 @@ func TestJumps(t *testing.T) {
 	}
 }
 
-// TestInterruptedReadings interrupts the process between reading the two clocks, so that one reading is older than the other: that is
-// not a jump.
+// TestInterruptedReadings interrupts the process between reading the two clocks. One reading is then older than the
+// other, which is not a jump.
 func TestInterruptedReadings(t *testing.T) {
 	l := newLeaper()
 	var hold time.Duration

@@ -37,7 +37,8 @@ const (
 	secretBytes, secretLength     = 32, 43
 	checksumBytes, checksumLength = crc32.Size, 6
 
-	// shown is how many characters of the secret Shown includes, to distinguish a key's tokens; 232 bits remain secret.
+	// shown is the number of the secret's characters that Shown includes, to distinguish a key's tokens; 232 bits remain
+	// secret.
 	shown = 4
 )
 

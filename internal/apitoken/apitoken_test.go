@@ -87,7 +87,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// FuzzParse parses untrusted tokens: the id for the lookup is short, and the secret is not shown.
+// FuzzParse checks that the parts of an accepted token are consistent, and that Shown hides most of the secret.
 func FuzzParse(f *testing.F) {
 	token := apitoken.New("team-acme", "ci")
 	f.Add(token)

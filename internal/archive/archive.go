@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archive stores in the bucket the data that outlives a team's objects: one record per post, under the post's
-// name. The package does not interpret records. All keys have a prefix that no Media uses.
+// Package archive stores data in the bucket that outlives a team's objects: one record per post, under the post's name.
+// The package does not interpret records. All keys have a prefix that no Media uses.
 //
 // A team is identified by namespace and name, not by UID: a team restored from a backup finds its records. A different
 // team in a namespace with the same name does not.
@@ -22,9 +22,9 @@ import (
 
 // Errors that callers check for.
 var (
-	// ErrNotFound: no record has this name.
+	// ErrNotFound means that no record has this name.
 	ErrNotFound = errors.New("the archive has no such record")
-	// ErrNone: this installation has no bucket, and so no archive.
+	// ErrNone means that this installation has no bucket, and so no archive.
 	ErrNone = errors.New("this installation has no bucket, and so keeps no records")
 )
 
@@ -35,13 +35,13 @@ const (
 	mimeType  = "application/json"
 )
 
-// MaxRecord is the largest record that can be read, in bytes. A post takes at most 1.5 MiB in the cluster; its text is
-// not escaped here, and outcomes of earlier posts' targets add to that.
+// MaxRecord is the largest record that can be read, in bytes. A post takes at most 1.5 MiB in the cluster; a record
+// does not escape its text, but may add the outcomes of earlier posts' targets.
 const MaxRecord = 4 << 20
 
 const within = 15 * time.Second
 
-// tries limits how often Put calls join again because another writer changed the record.
+// tries limits how often Put calls join when other writers keep changing the record.
 const tries = 5
 
 var errContended = errors.New("other processes keep changing it")
@@ -147,7 +147,7 @@ func (a *Archive) write(ctx context.Context, key string, data []byte, etag strin
 type Entry struct {
 	// Post is the post's name.
 	Post string
-	// At is when the record was written, by the store's clock.
+	// At is when the record was written, according to the store's clock.
 	At time.Time
 }
 

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// maxConcurrentRemovals limits concurrent removals, and maxRemovals those per call: seconds of work at 50 ms per
-	// response.
+	// maxConcurrentRemovals limits concurrent removals, and maxRemovals limits the removals per call, to a few seconds of
+	// work at 50 ms per response.
 	maxConcurrentRemovals = 16
 	maxRemovals           = 1000
 )
 
-// maxFaults limits how many documents are skipped because they cannot be removed. A single document must not block the
-// others, but a store that rejects every removal is not called for each one.
+// maxFaults limits the number of documents that are skipped because they cannot be removed. A single document must not
+// block the others, but a store that rejects every removal must not be called for each document.
 const maxFaults = 16
 
 type faults struct {
@@ -75,7 +75,7 @@ func (a *Archive) Clear(ctx context.Context, team Team) (left bool, err error) {
 	return left || err != nil, err
 }
 
-// remove removes the documents under a prefix if goes returns true for them. A failure does not stop the others.
+// remove removes the documents under a prefix for which goes returns true. A failure does not stop the others.
 func (a *Archive) remove(ctx context.Context, team Team, under string, goes func(store.Object) (bool, error)) (n int, left bool, err error) {
 	if a.Absent() {
 		return 0, false, nil

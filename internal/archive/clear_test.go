@@ -32,7 +32,7 @@ func TestClearInParts(t *testing.T) {
 }
 
 // TestClearWaits checks that Clear also removes records that were being written when it was called, without the
-// writer's help: a process that dies in between could not remove them.
+// writer's help: a writer that dies could not remove them.
 func TestClearWaits(t *testing.T) {
 	a, _ := open(t)
 	others := a.TrackWrite(archive.Team{Namespace: acme.Namespace, Name: "another"})
@@ -56,8 +56,8 @@ func TestClearWaits(t *testing.T) {
 	}
 }
 
-// TestClearWaitsForEarlierWrites checks that Clear continues once the writes in progress have finished, and does not wait for later
-// ones: their writers see that the Team is being deleted.
+// TestClearWaitsForEarlierWrites checks that Clear continues once the writes in progress have finished, and does not
+// wait for later ones: their writers see that the Team is being deleted.
 func TestClearWaitsForEarlierWrites(t *testing.T) {
 	for name, order := range map[string][2]int{"in order": {0, 1}, "in reverse order": {1, 0}} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// unreferencedFile is the name of the document that stores since when each record has been unreferenced.
+	// unreferencedFile is the name of the document that stores the time since which each record has been unreferenced.
 	unreferencedFile = "unneeded.json"
 	// maxUnreferenced limits the number of records in the document, and maxUnreferencedBytes its size: a name has up to
 	// 253 characters. More records are added once those are removed.
@@ -34,8 +34,8 @@ type PruneOptions struct {
 	InUse func(post string) (bool, error)
 }
 
-// Prune removes records that have been unreferenced for the grace period, and stops after a few seconds. It returns how
-// many it removed, and whether some are left.
+// Prune removes records that have been unreferenced for the grace period, and stops after a few seconds. It returns the
+// number of removed records, and whether more are left.
 //
 // The time when a record was written does not reveal when its post last existed. So each call stores in the bucket
 // which records were unreferenced, and a record is removed once every call during the grace period has found it
@@ -84,8 +84,8 @@ func (a *Archive) Prune(ctx context.Context, team Team, f PruneOptions) (n int, 
 	return n, left, errors.Join(failed, a.writeUnreferenced(ctx, team, found))
 }
 
-// readUnreferenced returns since when each record has been unreferenced. A document that cannot be parsed is ignored,
-// so all grace periods start over.
+// readUnreferenced returns the time since which each record has been unreferenced. A document that cannot be parsed is
+// ignored, so all grace periods start over.
 func (a *Archive) readUnreferenced(ctx context.Context, team Team) (map[string]time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

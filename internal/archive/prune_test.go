@@ -83,8 +83,8 @@ func TestDeleteUnneeded(t *testing.T) {
 	}
 }
 
-// TestDeleteUnneededRewritten checks that a note about a record does not outlive it: the next record with its name was needed
-// when it was written.
+// TestDeleteUnneededRewritten checks that a record's entry in the document does not apply to a later record with the
+// same name, which was needed when it was written.
 func TestDeleteUnneededRewritten(t *testing.T) {
 	a, _ := open(t)
 	must.Succeed(t, a.Put(t.Context(), acme, "launch", to("x")))

@@ -16,7 +16,7 @@ import (
 
 const requestVersion = 1
 
-// maxRequest is the maximum size of a stored Request in bytes. It normally has a few hundred.
+// maxRequest is the maximum size of a stored Request in bytes. It is normally a few hundred bytes.
 const maxRequest = 4 << 10
 
 // Request records a request with an Idempotency-Key whose object is gone. The object's name is derived from the key.
@@ -64,7 +64,7 @@ func (a *Archive) Request(ctx context.Context, team Team, name string) (Request,
 	return r, nil
 }
 
-// ExpireRequests removes a team's requests that were stored before the given time, and returns how many.
+// ExpireRequests removes a team's requests that were stored before the given time, and returns their number.
 func (a *Archive) ExpireRequests(ctx context.Context, team Team, before time.Time) (removed int, err error) {
 	if a.Absent() {
 		return 0, nil

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conditions writes the conditions of Herald's kinds by the kstatus convention, which kubectl wait, Flux and
-// Argo CD follow: Ready is always present, Reconciling while the manager is working towards it, and Stalled when a
-// person has to act. It reports their changes as events and log lines.
+// Package conditions writes the conditions of Herald's kinds according to the kstatus convention, which kubectl wait,
+// Flux and Argo CD follow: Ready is always present, Reconciling while the manager is working towards it, and Stalled
+// when a person must act. It reports their changes as events and log lines.
 package conditions
 
 import (
@@ -87,7 +87,7 @@ func IsReady(conditions []metav1.Condition) bool {
 	return meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady)
 }
 
-// Since returns when the Ready condition last changed its status, or zero before there is one.
+// Since returns the Ready condition's last transition time, or zero before there is one.
 func Since(conditions []metav1.Condition) time.Time {
 	if ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); ready != nil {
 		return ready.LastTransitionTime.Time

@@ -46,8 +46,8 @@ type EventRecorder struct {
 
 var _ events.EventRecorder = (*EventRecorder)(nil)
 
-// NewEventRecorder returns an EventRecorder that passes events on to another one. It returns nil if to is nil, so that
-// nothing is recorded. The scheme must contain the kinds that events are about.
+// NewEventRecorder returns an EventRecorder that passes events on to the given recorder. It returns nil if to is nil,
+// so that nothing is recorded. The scheme must contain the kinds that events are about.
 func NewEventRecorder(to events.EventRecorder, scheme *runtime.Scheme, clk clock.PassiveClock) events.EventRecorder {
 	if to == nil {
 		return nil
@@ -61,7 +61,7 @@ type series struct {
 	regarding, related   corev1.ObjectReference
 }
 
-// Eventf records an event. It numbers the action from the second note of a series on: Deliver, Deliver-2.
+// Eventf records an event. From a series' second note on, it appends a number to the action: Deliver, Deliver-2.
 func (r *EventRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
 	note = text.TruncateBytes(fmt.Sprintf(note, args...), MaxEventNote)
 	about, with := r.refer(regarding), r.refer(related)

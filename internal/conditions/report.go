@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/internal/text"
 )
 
-// NoTeamGrace is how long after an object's creation the warning about a missing Team is deferred: a Team applied
+// NoTeamGrace is how long the warning about a missing Team is deferred after an object's creation: a Team applied
 // together with the object acquires its namespace a few seconds later.
 const NoTeamGrace = 30 * time.Second
 
@@ -88,7 +88,8 @@ func (r *Reporter) log(ctx context.Context, ready *metav1.Condition, was string)
 	log.Info(message, "reason", ready.Reason, "message", ready.Message)
 }
 
-// RequeueAfter returns when to report an object again: after rest, or when a warning is due. Zero means never.
+// RequeueAfter returns the time until an object must be reported again: rest, or less if a warning is due earlier. Zero
+// means never.
 func (r *Reporter) RequeueAfter(obj client.Object, rest time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

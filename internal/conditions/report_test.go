@@ -152,7 +152,7 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// TestReportLogs checks the log lines for a reason that needs a user, and for its end.
+// TestReportLogs checks the log lines for reasons that require user action, and for recoveries from them.
 func TestReportLogs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, was, is string

@@ -14,9 +14,9 @@ import (
 )
 
 // AppMarkAnnotation marks a Secret whose credentials are known to belong to the installation's own app: the apiserver
-// obtained them through the app's OAuth flow, or the manager renewed them with the app's secret. People may write
-// Secrets with the tokens of any app. A platform's statements about "the app" applies only to tokens of the
-// installation's own.
+// obtained them through the app's OAuth flow, or the manager renewed them with the app's secret. Users may create
+// Secrets with the tokens of any app. A platform's statements about "the app" apply only to tokens of the
+// installation's own app.
 //
 // The mark cannot be forged: it is a message authentication code over the platform, the app and the tokens. Its key is
 // derived from the app's secret, which only those two processes have; that secret is what identifies the app.
@@ -50,7 +50,8 @@ func (a Apps) secret(platform v1alpha1.Platform) string {
 	return app.Secret()
 }
 
-// Sign returns the mark for credentials that belong to the app, or "" without an app on the platform or its secret.
+// Sign returns the mark for credentials that belong to the app, or "" if there is no app on the platform or it has no
+// secret.
 func (a Apps) Sign(platform v1alpha1.Platform, access, refresh string) string {
 	code := a.mac(platform, access, refresh)
 	if code == nil {

@@ -34,13 +34,13 @@ type Loader interface {
 	Load(ctx context.Context, conn *v1alpha1.Connection) (Credentials, error)
 }
 
-// ExaminationRequester requests an examination of a Connection whose credentials have a version that the platform has
-// not confirmed, or whose input has changed.
+// ExaminationRequester requests an examination of a Connection because its credentials have a version that the platform
+// has not confirmed, or because its input has changed.
 type ExaminationRequester func(ctx context.Context, conn *v1alpha1.Connection, version string) error
 
 // Cache holds the tokens in use, so that a thousand posts through one Connection read its Secret once. It reads a token
-// again when the Connection's status names another version of the credentials, when the Connection refers to another
-// Secret, and after a minute.
+// again when the Connection's status names a different version of the credentials, when the Connection refers to a
+// different Secret, and after a minute.
 //
 // It returns only confirmed tokens: Secrets are not watched, and can be replaced at any time, even with another
 // account's tokens. Until the status confirms the new tokens, Token returns an error with reason Unverified. Changing

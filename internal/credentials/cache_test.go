@@ -224,7 +224,7 @@ func TestCacheReturnsConfirmedTokens(t *testing.T) {
 		*secret = tc.replaced
 		tc.said(conn)
 		now.SetTime(noon.Add(cacheFor + 1))
-		// It is requested only once, however many posts need the token.
+		// It is requested only once, regardless of how many posts need the token.
 		for range 3 {
 			got, err := cache.Token(t.Context(), conn)
 			switch {
@@ -240,7 +240,7 @@ func TestCacheReturnsConfirmedTokens(t *testing.T) {
 	}
 }
 
-// A confirmation for one account, or a refusal by the platform, does not apply to another account.
+// One account's confirmation, or refusal by the platform, does not apply to another account.
 func TestCacheStoresConfirmedTokens(t *testing.T) {
 	for _, tc := range []struct {
 		reason string

@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// rememberClaims is how long the cache remembers when it first saw a claim. It exceeds every claimTimeout of a caller.
+	// rememberClaims is how long the cache remembers when it first saw a claim. It exceeds all claimTimeouts that callers
+	// use.
 	rememberClaims = time.Hour
 	// maxClaims is the maximum number of remembered claims, one per account.
 	maxClaims = 10_000
 )
 
-// claims records this process's own claims, and when it first saw the claims of others.
+// claims records this process's own claims, and the times when it first saw other processes' claims.
 type claims struct{ seen, own *cache.LRUExpireCache }
 
 func newClaims(c clock.PassiveClock) *claims {
@@ -30,7 +31,7 @@ func claimKey(conn *v1alpha1.Connection, text string) string {
 	return conn.Namespace + "/" + WorkingName(conn) + " " + text
 }
 
-// firstSeen returns when this process first saw a claim. The claim's own time comes from another clock.
+// firstSeen returns the time when this process first saw a claim. The claim's own time comes from a different clock.
 func (c *claims) firstSeen(conn *v1alpha1.Connection, read Credentials, now time.Time) time.Time {
 	key := claimKey(conn, claimText(read.ClaimedBy, read.ClaimedAt))
 	first, ok := c.seen.Get(key)

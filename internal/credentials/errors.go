@@ -18,7 +18,7 @@ type Reason string
 const (
 	// NotFound: the Secret does not exist (yet).
 	NotFound Reason = "NotFound"
-	// Invalid: a user has to correct the Secret.
+	// Invalid: a user must correct the Secret.
 	Invalid Reason = "Invalid"
 	// Conflict: the Secret was changed after it was read.
 	Conflict Reason = "Conflict"

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// People may use the register's name for their own Secrets, even for a Connection's input. These are only read.
+// Users may give the register's name to their own Secrets, even to a Connection's input. Herald only reads these.
 func TestUsersSecretIsNotARegister(t *testing.T) {
 	theirs := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: RegisterName},

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// MaxSpoolEntries is the maximum number of tokens. No renewal starts during an outage, so there are no more than the
-	// accounts being examined concurrently.
+	// MaxSpoolEntries is the maximum number of tokens. No renewal starts during an outage, so there are at most as many as
+	// there are concurrent examinations.
 	MaxSpoolEntries = 1024
 	// MaxSpoolBytes is the maximum size of a file. A token is sent in an HTTP header, so it is far smaller.
 	MaxSpoolBytes = 32 << 10
@@ -125,7 +125,7 @@ func (f *Spool) Remove(a SpoolAccount) error {
 	return nil
 }
 
-// Entries returns the tokens that an earlier process left, and whether those are all. A file that is currently
+// Entries returns the tokens that an earlier process left, and whether that is all of them. A file that is currently
 // unreadable is logged once and kept, so that a later call can read it. An invalid file is logged and quarantined; it
 // does not prevent startup.
 func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
@@ -149,7 +149,7 @@ func (f *Spool) Entries() (entries []UnsavedToken, all bool) {
 		switch {
 		case file.IsDir():
 		case strings.HasPrefix(name, temporary):
-			// A process exited during a write: the previous file, if there was one, is intact.
+			// A process exited during a write. The previous file, if there was one, is intact.
 			_ = os.Remove(filepath.Join(f.path, name))
 		case !isName.MatchString(name) || !file.Type().IsRegular():
 			f.quarantine(name, errors.New("it is not one of Herald's files"))

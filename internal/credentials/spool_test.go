@@ -304,7 +304,7 @@ func TestOpenOfAFullDisk(t *testing.T) {
 	}
 }
 
-// TestNoSpool checks that everything works without a folder, and nothing is stored.
+// TestNoSpool checks that a nil Spool works and stores nothing.
 func TestNoSpool(t *testing.T) {
 	var f *Spool
 	if err := errors.Join(f.Save(unsaved("1")), f.Remove(unsaved("1").Account)); err != nil || entries(t, f) != nil || f.HasUnreadable(unsaved("1").Account) {

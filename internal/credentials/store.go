@@ -55,8 +55,8 @@ type Found struct {
 	Input Input
 	// Working is the account's working copy, or nil if there is none.
 	Working *Credentials
-	// Known is true if the working copy belongs to this Connection: one with its name used it, or it was made from this
-	// input.
+	// Known is true if the working copy belongs to this Connection: a Connection with its name used the copy, or the copy
+	// was made from this input.
 	Known bool
 }
 
@@ -240,7 +240,8 @@ func (s *Store) Inherited(conn *v1alpha1.Connection, c Credentials) bool {
 	return !own
 }
 
-// Renewal is a renewed token, with the working copy as claimed, which has the previous token and its provenance.
+// Renewal is a renewed token, together with the claimed working copy, which contains the previous token and its
+// provenance.
 type Renewal struct {
 	Token  Token
 	Before Credentials
@@ -248,7 +249,7 @@ type Renewal struct {
 
 // Save stores a renewed token, if the working copy still has the version of Before, and returns the new version. The
 // previous token may already be invalid, so Save retries until ctx is done: pass a context that outlives the caller's
-// context. If the working copy is gone, it creates it again.
+// context. If the working copy is gone, Save recreates it.
 //
 // On Conflict or Invalid, nothing was stored and Save does not retry. An empty refresh token leaves the stored one in
 // place. A token with an App is marked as belonging to that app, and so is its refresh token.

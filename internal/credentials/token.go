@@ -31,7 +31,7 @@ const ClaimAnnotation = "social.herald.dev/renewal"
 // lifetime of the platform's tokens.
 const RenewedAnnotation = "social.herald.dev/renewed-at"
 
-// Token is an account's token. It has the same fields as platforms.Token, so that one converts to the other.
+// Token is an account's token. It has the same fields as platforms.Token, so the types convert to each other.
 type Token struct {
 	// Access is sent with every call. It is never logged.
 	Access string
@@ -128,7 +128,7 @@ func decodeTime(secret *corev1.Secret, key string) (time.Time, error) {
 	return ends.UTC(), nil
 }
 
-// sendable reports whether a token fits into an HTTP header (RFC 6750, section 2.1, read generously).
+// sendable reports whether a token is valid in an HTTP header (RFC 6750, section 2.1, interpreted liberally).
 func sendable(token string) bool {
 	return !strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f })
 }

@@ -61,7 +61,7 @@ type spoolSecrets struct {
 	From  string     `json:"from"`
 }
 
-// spoolToken has the same fields as Token, so that one converts to the other.
+// spoolToken has the same fields as Token, so the types convert to each other.
 type spoolToken struct {
 	Access           string    `json:"access"`
 	Refresh          string    `json:"refresh"`

@@ -44,15 +44,15 @@ const (
 )
 
 const (
-	// maxEarlier is how many earlier inputs are remembered. Tools restore old tokens from recent commits.
+	// maxEarlier is the number of earlier inputs that are remembered. Tools restore old tokens from recent commits.
 	maxEarlier = 5
-	// maxUsers is how many names are remembered: as many Connections as most teams may have. At 253 characters each, they
-	// take 50 KB of the 256 KiB that Kubernetes allows.
+	// maxUsers is the number of names that are remembered, which is the number of Connections that most teams may have. At
+	// 253 characters each, they take 50 KB of the 256 KiB that Kubernetes allows.
 	maxUsers = 200
 )
 
-// WorkingName returns the name of Herald's Secret with the tokens of a Connection's account. It depends only on
-// platform and account: a Connection that is created again with another UID finds it, and all of an account's
+// WorkingName returns the name of Herald's Secret with the tokens of a Connection's account. It depends only on the
+// platform and the account: a Connection that is recreated with a different UID finds it, and all of an account's
 // Connections in one namespace share it, since two refresh tokens cannot be valid if each renewal replaces the token.
 func WorkingName(conn *v1alpha1.Connection) string {
 	return workingNameOf(conn.Spec.Platform, conn.Spec.AccountID)
@@ -79,8 +79,8 @@ func hashTexts(values ...string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// tokenKeys are the keys that identify an input. clientKeys are copied too, and are not part of its hash: they appear only
-// together with a token of their own.
+// tokenKeys are the keys that identify an input. clientKeys are copied as well, but are not part of the hash: they
+// appear only together with a token that was issued to that client.
 var (
 	tokenKeys = []string{
 		v1alpha1.CredentialsAccessToken, v1alpha1.CredentialsRefreshToken, v1alpha1.CredentialsExpiresAt,
@@ -96,7 +96,7 @@ type Freshness string
 const (
 	// Current: the working copy was made from this input.
 	Current Freshness = "Current"
-	// Superseded: the working copy was made from this input, and later from another one.
+	// Superseded: the working copy was made from this input, and later from a different one.
 	Superseded Freshness = "Superseded"
 	// New: this input was never adopted.
 	New Freshness = "New"
@@ -146,7 +146,8 @@ type provenance struct {
 	input   string
 	earlier []string
 	users   []string
-	// granted is when a user granted the tokens of the present input or of the last one with a known time.
+	// granted is when a user granted the tokens of the current input or, if that is unknown, of the last input for which
+	// it is known.
 	granted time.Time
 }
 
@@ -157,7 +158,7 @@ func provenanceOf(secret *corev1.Secret) provenance {
 	}
 }
 
-// timeOf parses a time in RFC 3339. Any other text is no time.
+// timeOf parses a time in RFC 3339. It returns zero for any other text.
 func timeOf(text string) time.Time {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -166,8 +167,8 @@ func timeOf(text string) time.Time {
 	return at.UTC()
 }
 
-// freshness compares an input with the present and the earlier ones. A platform may return a token to a second consent that
-// it returned to an earlier one; Mastodon has one token for an app and an account.
+// freshness compares an input with the current one and the earlier ones. A platform may return the same token for a
+// second consent as for the first: Mastodon has one token per app and account.
 func (l provenance) freshness(in Input) Freshness {
 	switch {
 	case in.Hash == l.input:
@@ -194,7 +195,8 @@ func (l provenance) with(in Input, user string) provenance {
 	return next.usedBy(user)
 }
 
-// usedBy returns the provenance with another user. Beyond maxUsers it drops the earliest, known by its input.
+// usedBy returns the provenance with one more user. Beyond maxUsers, it drops the earliest users, which are still
+// recognized by their inputs.
 func (l provenance) usedBy(user string) provenance {
 	if !slices.Contains(l.users, user) {
 		l.users = append(slices.Clone(l.users), user)
@@ -214,7 +216,7 @@ func (l provenance) annotations() map[string]string {
 }
 
 // newWorking makes an account's working copy. It has no owner reference, so that it outlives a Connection that is
-// deleted and applied again: a restored Connection has another UID.
+// deleted and applied again: a restored Connection has a different UID.
 func (s *Store) newWorking(conn *v1alpha1.Connection, token Token, l provenance, renewedAt time.Time) *corev1.Secret {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

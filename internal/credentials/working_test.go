@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// The name identifies the tokens after a restore, and the policies allow it.
+// A working copy is found again by its name after a restore, and the admission policies match the name's format.
 func TestWorkingName(t *testing.T) {
 	named := func(edit func(*v1alpha1.Connection)) string {
 		conn := connection()
@@ -48,8 +48,8 @@ func TestWorkingName(t *testing.T) {
 	}
 }
 
-// TestHashWithoutClient checks that the app of a token does not identify an input: the hashes of copies made by earlier
-// versions, which did not have it, remain valid.
+// TestHashWithoutClient checks that a token's app is not part of the input's hash: earlier versions did not store the
+// app, and the hashes in their copies remain valid.
 func TestHashWithoutClient(t *testing.T) {
 	with := hashOf(secretWith(map[string]string{"accessToken": "a", "clientID": "c", "clientSecret": "h"}))
 	if without := hashOf(secretWith(map[string]string{"accessToken": "a"})); with != without || with != hashTexts("a", "", "", "", "") {
@@ -57,8 +57,8 @@ func TestHashWithoutClient(t *testing.T) {
 	}
 }
 
-// TestGrantedAgain checks that a token which a platform returns to a second consent is a new input, and that an older Secret
-// is not: Mastodon has one token for an app and an account, and returns it again after it was replaced.
+// TestGrantedAgain checks that a token that a platform returns again for a second consent is a new input, and that an
+// older Secret is not. Mastodon has one token per app and account, and returns it again after it was replaced.
 func TestGrantedAgain(t *testing.T) {
 	at := time.Date(2026, 11, 29, 9, 0, 0, 0, time.UTC)
 	first, byHand := Input{Hash: "a", GrantedAt: at}, Input{Hash: "b"}

@@ -14,9 +14,9 @@ import (
 )
 
 // Cluster returns a function that identifies the cluster behind an API server. The identity is the UID of the namespace
-// kube-system, which lasts as long as the cluster's etcd: a rebuilt cluster has another identity, two clusters that
-// share a bucket have different ones, and a cluster whose etcd was restored keeps its identity. The function reads it
-// until that succeeds, and then caches it.
+// kube-system, which lasts as long as the cluster's etcd: a rebuilt cluster has a new identity, two clusters that share
+// a bucket have different ones, and a cluster whose etcd was restored keeps its identity. The function reads it until
+// that succeeds, and then caches it.
 func Cluster(api client.Reader) func(ctx context.Context) (string, error) {
 	var mu sync.Mutex
 	var known string

@@ -27,7 +27,7 @@ const (
 	mimeType = "application/json"
 	// maxBytes is the maximum size of a marker. After 100 previous clusters it takes 8 KiB.
 	maxBytes = 16 << 10
-	// tries limits how often the marker is read again because another cluster wrote it at the same time.
+	// tries limits how often the marker is read when other clusters write it at the same time.
 	tries = 3
 )
 
@@ -47,7 +47,8 @@ type Marker struct {
 	Before string `json:"before,omitempty"`
 }
 
-// ForeignBucketError is returned to a cluster that may not remove anything: the bucket belongs to another cluster.
+// ForeignBucketError is returned to a cluster that must not remove anything, because the bucket belongs to another
+// cluster.
 type ForeignBucketError struct {
 	// Cluster is the owner, Own the caller.
 	Cluster, Own string

@@ -20,7 +20,8 @@ const (
 	checkTimeout  = 30 * time.Second
 )
 
-// Watch checks the bucket's owner periodically. It reports it as a metric, and logs a takeover by another cluster.
+// Watch checks the bucket's owner periodically. A metric reports whether another cluster owns it, and a takeover is
+// logged.
 type Watch struct {
 	bucket   *Bucket
 	clock    clock.WithTicker

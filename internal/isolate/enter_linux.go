@@ -21,13 +21,15 @@ import (
 // self returns the path of the running program, which works even if its file was replaced.
 func self() string { return "/proc/self/exe" }
 
-// isolate makes the child a process group's leader, killed as a whole, and makes it die with its starting thread.
+// isolate makes the child the leader of a process group, which is killed as a whole, and ties its life to the thread
+// that starts it.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// Enter confines this process permanently: it keeps its open files, and can allocate, compute, read, write and exit.
+// Enter confines this process permanently. It keeps its open files, and can only allocate, compute, read, write and
+// exit.
 func Enter(limits Limits) error {
 	if raceEnabled {
 		return nil

@@ -142,8 +142,8 @@ func (r rule) body() []bpf.Instruction {
 }
 
 // install installs a filter on this thread or, with SECCOMP_FILTER_FLAG_TSYNC, on all threads of the process. It sets
-// no_new_privs, so that a program started from here gains no rights; the kernel then lets an unprivileged process
-// install a filter. It returns the listener if flags request one.
+// no_new_privs, so that a program started from here gains no privileges; only then does the kernel let an unprivileged
+// process install a filter. It returns the listener if flags request one.
 func install(program []unix.SockFilter, flags uintptr) (listener int, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return 0, fmt.Errorf("cannot set no_new_privs: %w", err)

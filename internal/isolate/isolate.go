@@ -3,11 +3,11 @@
 
 // Package isolate runs decoders of untrusted files in a separate process. Such a process has no environment, is in its
 // own process group, which is killed as a whole, and dies with its parent. On Linux it gives up everything it does not
-// need before it sees the first untrusted byte: memory, processor time and files beyond its limits, and all but a few
-// system calls. That takes neither privileges nor namespaces.
+// need before it sees the first untrusted byte: memory, CPU time and files beyond its limits, and all but a few system
+// calls. That takes neither privileges nor namespaces.
 //
-// The process is this program again, with arguments that the caller chooses. It either calls Enter and then decodes, or
-// calls Exec and becomes another program. The calling process must do nothing else.
+// The process runs this same program, with arguments chosen by the caller. It either calls Enter and then decodes, or
+// calls Exec and becomes another program. It must do nothing else.
 package isolate
 
 import (
@@ -36,7 +36,7 @@ type Limits struct {
 
 // Exit codes of a process that did not start to decode. A Go program that crashes exits with 2.
 const (
-	// ExitNotIsolated means that the process could not drop its rights.
+	// ExitNotIsolated means that the process could not drop its privileges.
 	ExitNotIsolated = 70
 	// ExitNotStarted means that Exec did not find the program or was not allowed to run it.
 	ExitNotStarted = 71
@@ -88,7 +88,7 @@ func ClassifyExit(state *os.ProcessState, stderr string, limits Limits) ExitReas
 	case threadLimitHit(stderr):
 		return Killed
 	case status.Signaled():
-		// The final processor time is counted in ticks, and is less than the time that the kernel compares with the limit.
+		// The final CPU time is counted in ticks, and is less than the time that the kernel compares with the limit.
 		enough := limits.CPU * 3 / 4
 		switch {
 		case status.Signal() == syscall.SIGSYS:
@@ -114,10 +114,10 @@ func threadLimitHit(stderr string) bool {
 	return strings.Contains(stderr, "failed to create new OS thread") || strings.Contains(stderr, "pthread_create failed")
 }
 
-// ErrNotIsolated means that the kernel or the container runtime does not let a process give up its rights.
+// ErrNotIsolated means that the kernel or the container runtime does not let a process give up its privileges.
 var ErrNotIsolated = errors.New("the process cannot be confined")
 
-// StartError returns why a process did not start its work, judging by its exit code, or nil if it did start.
+// StartError returns the reason a process did not start its work, judging by its exit code, or nil if it did.
 func StartError(state *os.ProcessState, stderr string) error {
 	switch state.ExitCode() {
 	case ExitNotIsolated:

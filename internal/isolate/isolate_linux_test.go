@@ -218,7 +218,7 @@ func TestConfinedProcessIsAllowed(t *testing.T) {
 	}
 }
 
-// A shortage of the machine or container is not the file's fault.
+// A resource shortage in the machine or container is not the file's fault.
 func TestShortageIsTemporary(t *testing.T) {
 	for name, words := range map[string]string{
 		"threads": "runtime: failed to create new OS thread (have 5 already; errno=11)", "threads in C": "runtime/cgo: pthread_create failed: Resource temporarily unavailable",
@@ -237,7 +237,7 @@ func complain(words string) {
 	os.Exit(2)
 }
 
-// others are actions that processes are permitted to do.
+// others are permitted actions.
 var others = map[string]func() error{"work": work, "read": readFilm, "tell": printEnvironment, "wait": wait}
 
 func wait() error {
@@ -263,7 +263,7 @@ func work() error {
 	return err
 }
 
-// become starts this program as another program with one action.
+// become starts this program as a confined program that does the named action.
 func become(t *testing.T, ctx context.Context, out io.Writer, name string) (*exec.Cmd, *isolate.Program) {
 	t.Helper()
 	path, err := os.Executable()
@@ -297,7 +297,7 @@ func start(path string) func() error {
 
 func readFile() error { _, err := os.ReadFile("/etc/passwd"); return err }
 
-// acts are the attempts of another program.
+// acts are actions that another program attempts.
 var acts = map[string]struct {
 	do   func() error
 	want string
@@ -371,7 +371,7 @@ func write(folder string) error {
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
-// A program can open files before its first connection, as linking needs, and none after it.
+// A program can open files before its first connection, as dynamic linking requires, but none after it.
 func TestExecIsDenied(t *testing.T) {
 	for name, tc := range acts {
 		t.Run(name, func(t *testing.T) {
@@ -489,7 +489,7 @@ var outputs = map[string]struct {
 	}), "file too large", strings.Repeat("\x00", maxOutput)},
 }
 
-// A program with an output gets it for any file that it opens, and no other file.
+// A program with an output gets that output in place of any file that it opens, and no other file.
 func TestOutputIsInherited(t *testing.T) {
 	for name, tc := range outputs {
 		t.Run(name, func(t *testing.T) {

@@ -43,8 +43,8 @@ var _ net.Listener = (*Program)(nil)
 // Start starts a command from Self whose process calls Exec with the same limits. It sets the memory limits once the
 // process becomes the program: before that, a Go program has already reserved more than any other program needs.
 //
-// Whatever file the program opens after its first connection, it gets output, which it may read and write. Without an
-// output it cannot open files.
+// After its first connection, the program gets output in place of any file that it opens, and may read and write it.
+// Without an output, it cannot open files.
 func Start(cmd *exec.Cmd, limits Limits, output *os.File) (*Program, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -165,7 +165,8 @@ func (p *Program) supervise() {
 	}
 }
 
-// maxThreads limits the threads that a program may start. A program configured to use one has about ten.
+// maxThreads limits the threads that a program may start. A program that is configured to use one thread still has
+// about ten.
 const maxThreads = 64
 
 func threadVerdict(id uint64, n int) verdict {
@@ -266,8 +267,8 @@ func (p *Program) ioctl(request uintptr, message unsafe.Pointer) (result uintptr
 	return result, err
 }
 
-// supplyOutput gives the process its output in place of the requested file. It opens the output again each time, so
-// that a program that reads its own output has two offsets.
+// supplyOutput gives the process its output in place of the requested file. It reopens the output each time, so a
+// program that reads its own output has two offsets.
 func (p *Program) supplyOutput(call *notification) {
 	refused := verdict{id: call.id, errno: -int32(unix.EACCES)}
 	again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", p.output.Fd()), os.O_RDWR, 0)

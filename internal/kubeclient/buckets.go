@@ -25,7 +25,7 @@ var bucketNames = func() (all [mediaBuckets]string) {
 	return all
 }()
 
-// MediaIndex finds posts by the buckets of their Media.
+// MediaIndex is the index of posts by the buckets of their Media.
 const MediaIndex = "spec.mediaRefs"
 
 // IndexMedia adds MediaIndex to a cache, once per manager. The post and media controllers use it.

@@ -10,7 +10,7 @@ import (
 )
 
 // CacheByNamespace limits a cache to the namespaces that an installation serves. It returns nil for no limit. An
-// installation for single namespaces may not list objects in others.
+// installation that serves only certain namespaces is not allowed to list objects in others.
 func CacheByNamespace(served configv1alpha1.Namespaces) map[string]cache.Config {
 	if len(served) == 0 {
 		return nil

@@ -17,8 +17,8 @@ const (
 	firstPage = 50
 	// maxPageObjects limits the objects per page. Larger pages save no time.
 	maxPageObjects = 2000
-	// pageAim is the target size of a page in bytes of JSON. The number of objects is chosen by the size of the last page,
-	// so that requests are few and the decoded objects take at most about 15 MiB.
+	// pageAim is the target size of a page in bytes of JSON. The number of objects is chosen according to the size of the
+	// last page. This way, few requests are needed, and the decoded objects take about 15 MiB at most.
 	pageAim = 4 << 20
 	// MaxPageBytes is the maximum size of a page in bytes of JSON. A larger page is requested again with fewer objects. A
 	// page with a single object is always read completely.
@@ -30,7 +30,7 @@ const (
 
 var errTooLarge = errors.New("the page exceeds the maximum size")
 
-// Page are the parameters of a request to the Kubernetes API.
+// Page holds the parameters of a request to the Kubernetes API.
 type Page struct {
 	// Limit is the maximum number of objects, and Continue is the token of the page.
 	Limit    int64
@@ -38,7 +38,7 @@ type Page struct {
 }
 
 // EachPage reads a list to its end, in pages limited by size in bytes. The API limits a page by the number of objects,
-// as does client-go's pager, and objects vary: 2,000 posts take a few megabytes, or half a gigabyte.
+// as does client-go's pager, and objects vary in size: 2,000 posts may take a few megabytes or half a gigabyte.
 //
 // read requests one page, with the given context, through a client whose transport is wrapped by WrapTransport. It
 // returns the token of the next page, or "" after the last. It must not use a page unless the request succeeded: a page

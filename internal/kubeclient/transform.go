@@ -17,8 +17,8 @@ const (
 	// reducedMark is the annotation of a reduced object. For posts, its value lists the buckets; see MediaBuckets.
 	reducedMark = "left out: this is a copy in the memory of Herald, not the object"
 
-	// MaxUnreduced is the largest size in bytes of an object that is stored unchanged. It applies to a post's text, and
-	// to the foreign metadata of any object. An ordinary post to all platforms has less.
+	// MaxUnreduced is the largest size in bytes of an object that is stored unchanged. It applies to a post's text, and to
+	// any object's metadata that is not Herald's. An ordinary post to all platforms is smaller.
 	MaxUnreduced = 4 << 10
 	// smallRefs is the largest total size in bytes of the media references that a reduced post keeps: 400 of Herald's
 	// names.
@@ -37,7 +37,7 @@ func IsComplete(obj metav1.Object) bool {
 }
 
 // TransformForCache reduces an object before the manager's cache stores it. A team may have hundreds of maximum-size
-// posts that wait for months. The cache stores ordinary objects unchanged, but of large ones only the fields that are
+// posts that wait for months. The cache stores ordinary objects unchanged, but only those fields of large ones that are
 // read while they wait.
 //
 // A reduced object carries an annotation whose name is invalid in Kubernetes, so the API server rejects it if it is

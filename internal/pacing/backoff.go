@@ -12,7 +12,8 @@ import (
 )
 
 // The backoff of controllers. Work that fails while the Kubernetes API, the store or a platform is unavailable resumes
-// soon after the recovery, however long the outage was. controller-runtime's default backoff doubles up to 17 minutes.
+// soon after the recovery, regardless of the length of the outage. controller-runtime's default backoff doubles up to
+// 17 minutes.
 const (
 	// FirstRetry is the longest pause before the first retry. Each following pause is twice as long.
 	FirstRetry = 50 * time.Millisecond

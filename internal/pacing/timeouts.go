@@ -9,8 +9,8 @@ import "time"
 // workers: without a timeout, a server that accepts a request but never responds would stop a controller, worker by
 // worker, until the next restart. A reconciliation that times out returns an error, and is retried with backoff.
 //
-// Each timeout exceeds the longest healthy reconciliation. Each wait within it is limited
-// separately, and fails much earlier with a more precise error. Work that outlives a reconciliation is not cancelled with it:
+// Each timeout exceeds the longest healthy reconciliation. Each wait within it is limited separately, and fails much
+// earlier with a more precise error. Work that outlives a reconciliation is not cancelled with it:
 //
 //   - A call that publishes, and recording its result: both are detached from the reconciliation, and limited by the
 //     platform's CallTimeout and the configuration's delivery.recordFor.

@@ -49,7 +49,7 @@ type Failure int
 
 // The kinds of failures.
 const (
-	// Disconnected is any failure of a connection that is not one of the others.
+	// Disconnected is any other failure of a connection.
 	Disconnected Failure = iota
 	// NoServer: the name has no address.
 	NoServer

@@ -60,13 +60,14 @@ func ParseExceeded(err error) (Exceeded, bool) {
 	return e, errUsed == nil && errLimit == nil
 }
 
-// isQuotaUnknown reports whether Kubernetes rejected a create because it has not counted the existing objects yet:
-// Herald's kinds were installed a moment ago. A new quota rejects nothing before that.
+// isQuotaUnknown reports whether Kubernetes rejected a create because it has not counted the existing objects yet, as
+// Herald's kinds were installed a moment ago.
 func isQuotaUnknown(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "status unknown for quota: ")
 }
 
-// quotaBackoff is the backoff for a create until Kubernetes has counted: 5 seconds in total. It usually takes one.
+// quotaBackoff is the backoff for a create until Kubernetes has counted: 5 seconds in total. Counting usually takes one
+// second.
 var quotaBackoff = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Cap: 800 * time.Millisecond, Steps: 10}
 
 // CreateWithRetry creates an object, and retries until Kubernetes has counted the existing ones. A rejected create has

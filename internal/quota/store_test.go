@@ -53,7 +53,8 @@ func team(t *testing.T, name string) string {
 
 var uses = []usage.Use{{Count: 1, At: noon}}
 
-// reserveOrConfirm counts one for a post: a reservation or, with a UID, a delivery. It reports whether that was granted.
+// reserveOrConfirm counts one action for a post: a reservation or, with a UID, a delivery. It reports whether that was
+// granted.
 func reserveOrConfirm(ctx context.Context, s *quota.UsageStore, namespace, post string, uid types.UID) (granted bool, err error) {
 	err = s.Amend(ctx, namespace, plan.XPosts(noon), func(u *v1alpha1.Usage) error {
 		if uid == "" {
@@ -73,8 +74,8 @@ func used(t *testing.T, s *quota.UsageStore, namespace string) int {
 	return int(u.Status.Used)
 }
 
-// Three processes, with many requests each, and a manager that delivers posts without a reservation: never is more
-// granted than the limit.
+// Three processes with many requests each, and a manager that delivers posts without a reservation, never exceed the
+// limit together.
 func TestRaceNeverExceedsTheLimit(t *testing.T) {
 	t.Parallel()
 	namespace := team(t, "race")

@@ -103,7 +103,7 @@ func TestTeamsNeedTheirIndex(t *testing.T) {
 	}
 }
 
-// wanting returns a team that claims a namespace, and either owns it or was refused it.
+// wanting returns a team that claims a namespace, and either owns it or was denied it.
 func wanting(namespace string, owns bool) *v1alpha1.Team {
 	team := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}, Spec: v1alpha1.TeamSpec{Namespace: namespace}}
 	conditions.Apply(&team.Status.Conditions, conditions.Summary{Ready: owns, Reason: "Test"}, 1, time.Unix(1e9, 0))
@@ -135,8 +135,8 @@ func TestOwned(t *testing.T) {
 	}
 }
 
-// TestOwnershipChanged: Teams are written each time their usage is counted, and each event that passes costs a
-// reconciliation of every one of the team's objects.
+// TestOwnershipChanged checks which events pass. Teams are written each time their usage is counted, and each event
+// that passes causes a reconciliation of all of the team's objects.
 func TestOwnershipChanged(t *testing.T) {
 	t.Parallel()
 	passes := OwnershipChanged()

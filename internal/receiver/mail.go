@@ -19,7 +19,7 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// mailTimeout is the timeout of an email, with connecting.
+// mailTimeout is the timeout for sending an email, including connecting.
 const mailTimeout = 30 * time.Second
 
 // MailOptions configure a Mailer. Host, Port and From are required.
@@ -30,8 +30,8 @@ type MailOptions struct {
 	From string
 	// TLS defaults to SMTPTLSRequired.
 	TLS configv1alpha1.SMTPTLS
-	// Username and Password authenticate the client; an empty Username means no authentication. Password is called for each
-	// email, so that a new password needs no restart.
+	// Username and Password authenticate the client; an empty Username means no authentication. Password is called for
+	// each email, so that a new password needs no restart.
 	Username string
 	Password func() string
 	// Roots are the trusted certificate authorities. They default to the system roots.

@@ -25,7 +25,8 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// mailServer is a real SMTP server with STARTTLS. It requires authentication, and refuses recipients at refused.example.
+// mailServer is a real SMTP server with STARTTLS. It requires authentication, and refuses recipients at
+// refused.example.
 type mailServer struct {
 	mu       sync.Mutex
 	received []string

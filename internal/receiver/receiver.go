@@ -24,15 +24,15 @@ import (
 )
 
 const (
-	// DefaultTimeout is the timeout of a request, as Standard Webhooks recommend (15 to 30 s).
+	// DefaultTimeout is the timeout of a request, as Standard Webhooks recommends (15 to 30 s).
 	DefaultTimeout = 15 * time.Second
 
 	dialTimeout = 5 * time.Second
 	maxHeader   = 16 << 10
 )
 
-// Error is the reason why a receiver did not accept a notification. Its message is stable and safe to show to the user
-// who chose the address: it does not reveal Herald's network.
+// Error is the reason a receiver did not accept a notification. Its message is stable and safe to show to the user who
+// chose the address: it does not reveal Herald's network.
 type Error struct {
 	Message string
 	// Gone is true if the receiver requests no further notifications.
@@ -54,7 +54,7 @@ type Options struct {
 	Allow func(netip.Addr) error
 	// Roots are the trusted certificate authorities. They default to the system roots.
 	Roots *x509.CertPool
-	// Clock reads Retry-After dates. It defaults to the real clock.
+	// Clock serves to interpret Retry-After dates. It defaults to the real clock.
 	Clock clock.PassiveClock
 }
 
@@ -91,8 +91,8 @@ func New(o Options) *Client {
 	}}
 }
 
-// Post sends a body of JSON with these headers. A response of 2xx is a success, whatever its body, which is not read. The
-// error is an *Error unless ctx is done.
+// Post sends a JSON body with the given headers. A 2xx response is a success; its body is not read. The error is an
+// *Error unless ctx is done.
 func (c *Client) Post(ctx context.Context, address string, header map[string]string, body []byte) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
@@ -134,7 +134,7 @@ func (c *Client) check(response *http.Response) error {
 	}
 }
 
-// retryAfter returns the pause of a Retry-After header (RFC 9110, section 10.2.3), or zero.
+// retryAfter returns the pause in a Retry-After header (RFC 9110, section 10.2.3), or zero.
 func (c *Client) retryAfter(value string) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// Limits of a signing secret in bytes, from Standard Webhooks, and of the number of secrets that sign together.
+// Limits on the length of a signing secret in bytes, from Standard Webhooks, and on the number of secrets that sign a
+// request.
 const (
 	minSecret  = 24
 	maxSecret  = 64
@@ -48,7 +49,7 @@ func ParseSecrets(text string) (Secrets, error) {
 	return all, nil
 }
 
-// Sign returns the headers of a request by Standard Webhooks, with a signature of each secret
+// Sign returns the headers of a request according to Standard Webhooks, with one signature per secret
 // (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
 func (s Secrets) Sign(id string, now time.Time, body []byte) map[string]string {
 	at := strconv.FormatInt(now.Unix(), 10)

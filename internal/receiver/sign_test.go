@@ -48,7 +48,7 @@ func TestParseSecrets(t *testing.T) {
 	}
 }
 
-// TestSign verifies signatures with the library that receivers in Go use.
+// TestSign verifies signatures with the library for receivers written in Go.
 func TestSign(t *testing.T) {
 	now, body := time.Now(), []byte(`{"type":"post.posted"}`) // the library compares the time with the clock
 	secrets, err := ParseSecrets(secret("a", 32) + " " + secret("b", 32))

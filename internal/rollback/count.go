@@ -21,8 +21,8 @@ import (
 )
 
 // revisionJump is the smallest jump in revisions that etcdutl makes when it is called as the Kubernetes documentation
-// recommends (--bump-revision 1000000000). A busy cluster makes a thousand revisions per second, so it takes eleven
-// days without a count to advance as far.
+// recommends (--bump-revision 1000000000). A busy cluster makes a thousand revisions per second, so it needs eleven
+// days without a count to advance that far.
 const revisionJump = 1_000_000_000
 
 // maxRevision exceeds any revision that etcd reaches by counting writes or by jumping. Other stores use the time in
@@ -33,7 +33,7 @@ const maxRevision = 1_000_000_000_000_000
 type Rollback struct {
 	// From is the last count of the restored state, or zero if there was none.
 	From time.Time `json:"from,omitzero"`
-	// DetectedAt is when the rollback was detected, by the API's clock. Older objects may lack published posts.
+	// DetectedAt is when the rollback was detected, according to the API's clock. Older objects may lack published posts.
 	DetectedAt time.Time `json:"noticed"`
 	// Evidence describes how the rollback was detected.
 	Evidence string `json:"why"`
@@ -41,9 +41,9 @@ type Rollback struct {
 
 // Count is the counter in one place.
 type Count struct {
-	// Number grows by one with each count.
+	// Number increases by one with each count.
 	Number int64 `json:"number"`
-	// At is when it was counted, by the Kubernetes API's clock.
+	// At is the time of the count, according to the Kubernetes API's clock.
 	At time.Time `json:"at"`
 	// ResourceVersion is the resourceVersion of the Lease with this count. It is not stored on the Lease itself.
 	ResourceVersion string `json:"resourceVersion,omitempty"`

@@ -48,7 +48,8 @@ type Documents interface {
 type Status struct {
 	// LastRollback is the last rollback, or nil if there was none.
 	LastRollback *Rollback
-	// UnknownSince is since when a rollback cannot be ruled out, or zero. Objects created later cannot predate one.
+	// UnknownSince is the time since which a rollback cannot be ruled out, or zero. Objects created later cannot predate
+	// one.
 	UnknownSince time.Time
 	// Problem explains why a rollback cannot be ruled out.
 	Problem string
@@ -82,7 +83,7 @@ type Detector struct {
 	// confirmed is true after the bucket was read. trusted is true while only the cluster's count is used.
 	confirmed, trusted bool
 	// last is the count that this manager last wrote to the Lease or read from it. It replaces the bucket's count while
-	// the bucket is unavailable: the cluster's count does not decrease by itself.
+	// the bucket is unavailable: the cluster's count does not decrease on its own.
 	last Count
 }
 
@@ -98,7 +99,7 @@ func New(o Options) *Detector {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (*Detector) NeedLeaderElection() bool { return true }
 
-// Start counts immediately, every minute, and a last time when ctx is done. It retries a failed count sooner.
+// Start counts immediately, every minute, and one last time when ctx is done. It retries a failed count sooner.
 func (c *Detector) Start(ctx context.Context) error {
 	began, again := c.o.Clock.Now(), tryEvery
 	for {
@@ -154,8 +155,8 @@ func (c *Detector) Status(ctx context.Context) (Status, error) {
 	return c.status, nil
 }
 
-// Increment increments the counter and updates the status. It returns an error if it could not do so in both places; the
-// status then reflects whichever could be read.
+// Increment increments the counter and updates the status. It returns an error if it could not do so in both places;
+// the status then reflects whichever could be read.
 func (c *Detector) Increment(ctx context.Context) error {
 	return retryOnConflict(func() error { return c.increment(ctx) })
 }
@@ -229,9 +230,9 @@ func (c *Detector) renew(ctx context.Context, most time.Duration, why error) {
 	}
 }
 
-// renewLease updates the time of the cluster's count, but not its number. The number grows only after the bucket was
-// read; otherwise a restored cluster could catch up with the bucket before the two were compared. This manager's last
-// count stands in for the count in the bucket.
+// renewLease updates the time of the cluster's count, but not its number. The number increases only after the bucket
+// was read; otherwise a restored cluster could catch up with the bucket before the two were compared. This manager's
+// last count stands in for the count in the bucket.
 func (c *Detector) renewLease(ctx context.Context) error {
 	lease, counted, err := c.readLease(ctx)
 	if err != nil {

@@ -45,7 +45,7 @@ type bench struct {
 	lease types.NamespacedName
 }
 
-// paced is a clock that reports the pause of a manager, which has counted then.
+// paced is a clock that reports the pauses that a manager makes after each count.
 type paced struct {
 	*clocktesting.FakeClock
 
@@ -172,7 +172,7 @@ func (b *bench) putBack(annotation string) {
 	}
 }
 
-// TestRestored follows a cluster through the drill, with several managers in sequence.
+// TestRestored follows a cluster through a restore drill, with several managers in sequence.
 func TestRestored(t *testing.T) {
 	b := newBench(t, "put-back")
 	if state := b.works(b.manager(nil)); state.LastRollback != nil || !state.UnknownSince.IsZero() {
@@ -210,7 +210,8 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// TestStop checks that a snapshot is detected although the count covers less than a minute after it.
+// TestStop checks that the restore of a snapshot is detected even if the next manager stopped within a minute of the
+// snapshot.
 func TestStop(t *testing.T) {
 	b := newBench(t, "ends")
 	b.works(b.manager(nil))
@@ -222,7 +223,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestRevisionJump checks the evidence from the resourceVersion that the bucket noted.
+// TestRevisionJump checks the evidence from the resourceVersion in the bucket.
 func TestRevisionJump(t *testing.T) {
 	b := newBench(t, "leap")
 	b.works(b.manager(nil))
@@ -280,13 +281,13 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestLongUnavailable checks the status of a manager that follows one that worked for 20 minutes while the store was
+// TestLongUnavailable checks the status of a manager whose predecessor worked for 20 minutes while the store was
 // unavailable.
 func TestLongUnavailable(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why string
-		// paused is the time without a leader before. awayAt is true if the store was unavailable then, rather than
-		// from the first count.
+		// paused is the preceding time without a leader. awayAt is true if the store was already unavailable when the manager
+		// started, rather than only after its first count.
 		paused time.Duration
 		awayAt bool
 		unsure bool
@@ -314,7 +315,8 @@ func TestLongUnavailable(t *testing.T) {
 	}
 }
 
-// TestUnavailableAndRestored checks that work while the store is unavailable does not hide the restore of an earlier snapshot.
+// TestUnavailableAndRestored checks that work while the store is unavailable does not hide the restore of an earlier
+// snapshot.
 func TestUnavailableAndRestored(t *testing.T) {
 	gone := func(b *bench, _ string) {
 		if err := env.Client.Delete(b.t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: b.lease.Namespace, Name: b.lease.Name}}); err != nil {
@@ -366,8 +368,8 @@ func TestUnavailableAndRestored(t *testing.T) {
 	}
 }
 
-// TestRetriesSoon checks the retry interval of a failed count: after a single failure, the posts of the next minute
-// must not lack a count.
+// TestRetriesSoon checks the retry interval of a failed count: a single failure must not leave the posts of the next
+// minute without a count.
 func TestRetriesSoon(t *testing.T) {
 	b := newBench(t, "soon")
 	b.clock.pauses = make(chan time.Duration)
@@ -403,8 +405,8 @@ func TestRetriesSoon(t *testing.T) {
 	}
 }
 
-// TestUnwritten checks that the next manager knows a rollback that could not be written to the bucket, also while the
-// store is unavailable.
+// TestUnwritten checks that the next manager knows about a rollback that could not be written to the bucket, even while
+// the store is unavailable.
 func TestUnwritten(t *testing.T) {
 	b := newBench(t, "unwritten")
 	b.works(b.manager(nil))

@@ -47,7 +47,8 @@ func Truncate(text string, limit int) string {
 	return First(text, limit-1) + ellipsis
 }
 
-// TruncateBytes shortens text to at most limit bytes, whole characters with a final "…". limit is at least 3.
+// TruncateBytes shortens text to at most limit bytes. It keeps whole characters and adds a final "…". limit is at least
+// 3.
 func TruncateBytes(text string, limit int) string {
 	if len(text) <= limit {
 		return text

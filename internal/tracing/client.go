@@ -41,15 +41,15 @@ type Collector struct {
 // DefaultTimeout is OpenTelemetry's default for OTEL_EXPORTER_OTLP_TIMEOUT.
 const DefaultTimeout = 10 * time.Second
 
-// tries is the backoff for a batch that the collector does not accept at the moment, as OTLP requires (OTLP 1.x,
-// "OTLP/HTTP Response"). The timeout ends it.
+// tries is the backoff for a batch that the collector temporarily rejects, as OTLP requires (OTLP 1.x, "OTLP/HTTP
+// Response"). The timeout ends it.
 var tries = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 6}
 
-// longestAnswer is how many bytes of a response are read so that its connection can be reused.
+// longestAnswer is the maximum number of bytes of a response that are read, so that its connection can be reused.
 const longestAnswer = 64 << 10
 
 // client delivers spans. It implements otlptrace.Client. OpenTelemetry's own HTTP client is not used because it links
-// gRPC, 7 MiB that nothing calls (open-telemetry/opentelemetry-go#2579).
+// gRPC, which adds 7 MiB of unused code (open-telemetry/opentelemetry-go#2579).
 type client struct {
 	Collector
 

@@ -35,7 +35,8 @@ type collector struct {
 	requests int
 }
 
-// collect responds to each request by answer, and accepts its spans if that is nil or reports 200.
+// collect starts a collector that responds to each request with answer, and accepts its spans if answer is nil or
+// returns true.
 func collect(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request) (take bool)) *collector {
 	t.Helper()
 	c := &collector{}
@@ -152,8 +153,8 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// TestHangingCollector ends many more spans than the queue holds while the collector does not respond. Neither the
-// spans nor the end of the process wait.
+// TestHangingCollector ends many more spans than the queue holds while the collector does not respond. Neither ending
+// the spans nor ending the process waits for it.
 func TestHangingCollector(t *testing.T) {
 	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "16")
 	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8")

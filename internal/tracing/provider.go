@@ -26,8 +26,8 @@ type Options struct {
 	// Service is the name of the process in the collector, Version is its version, and Instance identifies it among the
 	// others. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
 	Service, Version, Instance string
-	// SamplingRatio is the share of traces that are recorded, from 0 to 1, among those that no request has decided about.
-	// Nil leaves the decision to OTEL_TRACES_SAMPLER.
+	// SamplingRatio is the share of traces that are recorded, from 0 to 1, among those for which no request has made the
+	// decision. Nil leaves the decision to OTEL_TRACES_SAMPLER.
 	SamplingRatio *float64
 	// Log receives delivery errors.
 	Log *slog.Logger
@@ -63,7 +63,7 @@ func Start(ctx context.Context, o Options) (*Provider, error) {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	options := []sdktrace.TracerProviderOption{
-		// The queue is bounded (OTEL_BSP_MAX_QUEUE_SIZE, 2048 spans). More spans are dropped.
+		// The queue is bounded (OTEL_BSP_MAX_QUEUE_SIZE, 2048 spans). Spans beyond that are dropped.
 		sdktrace.WithBatcher(exporter),
 		sdktrace.WithResource(from),
 	}

@@ -80,7 +80,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestOff checks that a process without tracing has no cost.
+// TestOff checks that tracing costs nothing while it is off.
 func TestOff(t *testing.T) {
 	var none *Tracer
 	ctx := t.Context()
@@ -176,7 +176,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestUnfinishedSpans checks the basis of reconciliations that find nothing to do: a span that is not ended is not exported.
+// TestUnfinishedSpans checks that a span that is not ended is not exported. Reconciliations that find nothing to do
+// rely on this.
 func TestUnfinishedSpans(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))

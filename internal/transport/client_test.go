@@ -124,8 +124,8 @@ func TestCauseNamesTheExceededLimit(t *testing.T) {
 	}
 }
 
-// TestDribble calls a server that continues its response a byte at a time, without an end: the timeout of a call is one
-// for the whole.
+// TestDribble calls a server that sends its response one byte at a time, forever. A call's timeout covers the whole
+// call.
 func TestDribble(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, first string
@@ -175,7 +175,7 @@ func dribble(listener net.Listener, first string) {
 	}
 }
 
-// TestNamed calls addresses that a platform named. localhost shows that the address counts, and not the name.
+// TestNamed calls addresses that a platform named. localhost shows that the address matters, not the name.
 func TestNamed(t *testing.T) {
 	var calls atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
@@ -220,8 +220,8 @@ func TestNamedUsesNoOtherConnection(t *testing.T) {
 	}
 }
 
-// TestNamedThroughAProxy checks that a proxy, which may well be inside, makes the call: only the proxy resolves the
-// name.
+// TestNamedThroughAProxy checks that a proxy, which may have an internal address, makes the call: only the proxy
+// resolves the name.
 func TestNamedThroughAProxy(t *testing.T) {
 	var asked atomic.Int32
 	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))

@@ -1,13 +1,13 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transport sends all requests to the platforms: each only once, with limits on its time and on the length of
-// the response, and counted.
+// Package transport sends all requests to the platforms. It sends each request only once, limits its time and the
+// length of its response, and counts it.
 //
 // It never repeats a call that may change something, and does not follow redirects or store cookies, because each of
 // these could make a call that publishes arrive twice. For the same reason it rejects requests with an Idempotency-Key
 // header, which net/http takes as permission to send a POST again when a reused connection closes without a response,
-// as it does with a GET. A call to a platform that honours such a key names it in Call.IdempotencyKey.
+// as it does with a GET. A call to a platform that honors such a key names it in Call.IdempotencyKey.
 //
 // It uses only HTTP/1.1. With HTTP/2, all calls to a platform would share one connection, and losing it would leave all
 // of their outcomes unknown.
@@ -43,7 +43,7 @@ const (
 	// DefaultTimeout is the default timeout for one call, from obtaining a connection to the last byte of the response.
 	DefaultTimeout = 20 * time.Second
 
-	// maxIdlePerHost is how many idle connections to one host are kept: as many as there are concurrent calls to one
+	// maxIdlePerHost is the number of idle connections kept per host, which is the number of concurrent calls to a
 	// platform when many posts are due at the same time.
 	maxIdlePerHost = 512
 
@@ -64,7 +64,7 @@ const (
 // ErrBodyTooLarge is the cause of an error when a response is longer than its call allows.
 var ErrBodyTooLarge = errors.New("the answer is larger than allowed")
 
-// ErrReplayable is the cause of an error when net/http could send a request with an idempotency key again by itself.
+// ErrReplayable is the cause of an error when net/http could resend a request with an idempotency key on its own.
 var ErrReplayable = errors.New("a request with this idempotency key would be sent again after a lost connection")
 
 // Options configures a Client.

@@ -280,7 +280,7 @@ herald_platform_requests_total{action="publish",code="not_sent",platform="x"} 1
 	}
 }
 
-// TestTrace traces calls that carry secrets everywhere that a call can.
+// TestTrace traces calls that carry secrets in every place where a call can contain one.
 func TestTrace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string

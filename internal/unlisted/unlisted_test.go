@@ -31,7 +31,7 @@ herald_platform_unlisted_errors_total{code="other",operation="publish",platform=
 	}
 }
 
-// TestCodesAreBounded counts more codes than have series.
+// TestCodesAreBounded counts more codes than can have their own series.
 func TestCodesAreBounded(t *testing.T) {
 	c := New(nil)
 	for i := range 10 * maxCodes {

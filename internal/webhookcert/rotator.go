@@ -3,10 +3,10 @@
 
 // Package webhookcert issues an admission webhook's certificate, stores it in a Secret that all replicas share, renews
 // it before it expires, and puts its authority into the webhook's configuration. It does not need another program or a
-// file: a new certificate is served from the next connection on.
+// file: a new certificate is served starting with the next connection.
 //
 // open-policy-agent/cert-controller does less: it replaces the authority immediately, while other replicas still serve
-// with certificates from the old one, and it needs a mounted Secret and the right to watch all webhook configurations.
+// with certificates from the old one, and it needs a mounted Secret and permission to watch all webhook configurations.
 package webhookcert
 
 import (
@@ -43,11 +43,12 @@ const (
 )
 
 const (
-	// checkEvery is how often the Secret and the webhook's configuration are checked: applying it removes the authority.
+	// checkEvery is how often the Secret and the webhook's configuration are checked. Reapplying the configuration removes
+	// the authority.
 	checkEvery = time.Minute
 	// retryAfter is the pause after an error, and between the first checks, while the installer may be at work.
 	retryAfter = 5 * time.Second
-	// firstChecks is how many checks after startup are only retryAfter apart.
+	// firstChecks is the number of checks after startup that are only retryAfter apart.
 	firstChecks = 12
 	// pathTokenLength is the minimum length of the path's last segment, of 5 bits each: rand.Text has at least 128 bits.
 	pathTokenLength = 26

@@ -31,8 +31,8 @@ func Served(ctx context.Context, address string) ([]*x509.Certificate, error) {
 	return secured.ConnectionState().PeerCertificates, nil
 }
 
-// Untrusted returns why the API server refuses to call webhooks that serve this certificate, which is the first in the
-// list, or nil if it calls them.
+// Untrusted returns the reason the API server refuses to call webhooks that serve this certificate, or nil if it calls
+// them. The certificate is the first in served, followed by its chain.
 func Untrusted(config *admissionregistrationv1.ValidatingWebhookConfiguration, served []*x509.Certificate, now time.Time) error {
 	if len(served) == 0 {
 		return errors.New("no certificate is served")

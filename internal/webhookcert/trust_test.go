@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// pairOf is the certificate in the data of a Secret.
+// pairOf returns the certificate in a Secret's data, with its key.
 func pairOf(t *testing.T, data map[string][]byte) tls.Certificate {
 	t.Helper()
 	pair, err := tls.X509KeyPair(data[keyCertificate], data[keyPrivate])

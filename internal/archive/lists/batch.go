@@ -10,9 +10,9 @@ import (
 	"maps"
 )
 
-// batch holds rows from several callers of Add that one write enters into a team's lists. Thousands of a team's posts
-// may be deleted at the same time by separate calls. With one write each, these would queue for the better part of an
-// hour.
+// batch holds rows from several callers of Add, which a single write adds to a team's lists. Thousands of a team's
+// posts may be deleted at the same time by separate calls. If each call made its own write, they would queue for the
+// better part of an hour.
 type batch struct {
 	rows map[string]*Row
 	// done is closed when the write has finished; err is its result.

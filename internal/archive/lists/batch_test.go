@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// gated is a store where a write of an index starts, and finishes when the test permits.
+// gated is a store that reports the start of each write of an index, and finishes it when the test permits it.
 type gated struct {
 	*storetest.Memory
 
@@ -51,8 +51,8 @@ func awaitGathered(w *lists.Writer, want int) {
 	}
 }
 
-// TestConcurrentAddsAreMerged checks that a thousand posts entered concurrently, one by one, take two writes: one for the first post,
-// and one for all that arrived in the meantime.
+// TestConcurrentAddsAreMerged checks that a thousand concurrent calls, each of which adds one post, take two writes:
+// one for the first post, and one for all that arrived in the meantime.
 func TestConcurrentAddsAreMerged(t *testing.T) {
 	g := newGated()
 	w := lists.NewWriter(g, clocktesting.NewFakePassiveClock(epoch))

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Limits for reading: a foreign file must not exhaust the memory. Writers remain far below them.
+// Limits for reading: a file that Herald did not write must not exhaust the memory. Writers stay far below them.
 const (
 	// maxText is the longest title or agent name in bytes: 256 characters of at most four bytes.
 	maxText = 1024
@@ -106,7 +106,7 @@ func newKinds() *kinds { return &kinds{numbers: map[string]int{}} }
 func (s *kinds) intern(k *Kind) *Kind { return s.list[s.number(k)] }
 
 func (s *kinds) number(k *Kind) int {
-	// The separators occur in none of the parts.
+	// None of the parts contains the separators.
 	var b strings.Builder
 	for _, part := range []string{string(k.Status), string(k.Category), k.Agent} {
 		b.WriteString(part)
@@ -193,7 +193,7 @@ func encodeNames(rows []*nameRow) []byte {
 	known := newKinds()
 	var body []byte
 	for _, r := range rows {
-		// The category and the agent do not determine lists.
+		// The category and the agent do not affect which lists a post is in.
 		body = binary.AppendUvarint(body, uint64(known.number(&Kind{Status: r.kind.Status, Targets: r.kind.Targets}))) //nolint:gosec // it is not negative
 		body = binary.BigEndian.AppendUint64(body, r.hash)
 		body = binary.BigEndian.AppendUint64(body, r.uid)

@@ -3,7 +3,7 @@
 
 package lists
 
-// Files returns how many files the view has: those in use, and those that readers may still use.
+// Files returns the number of the view's files: those in use, and those that readers may still use.
 func (v *View) Files() int {
 	n := len(v.manifest.ids()) + len(v.manifest.obsolete)
 	if v.index.manifest != (ID{}) {
@@ -12,7 +12,7 @@ func (v *View) Files() int {
 	return n + 1
 }
 
-// Gathered returns how many of a team's posts wait for the next write.
+// Gathered returns the number of a team's posts that are waiting for the next write.
 func (w *Writer) Gathered(of Team) int {
 	t := w.team(of)
 	t.gathering.Lock()

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// FuzzDecode checks that no payload makes a reader panic, and that a decoded payload is the same after another round
-// trip.
+// FuzzDecode checks that no payload makes a reader panic, and that a decoded payload survives another round trip
+// unchanged.
 func FuzzDecode(f *testing.F) {
 	known := newKinds()
 	e := Entry{
@@ -52,7 +52,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 // TestMarks checks that lists preserve the mark of an undecided target, and that two posts that differ only in it have
-// two kinds.
+// different kinds.
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	var rows []*Row

@@ -104,7 +104,7 @@ type Entry struct {
 	Title     string
 	// DisplayAt orders the lists. FinishedAt starts the retention period. Both have millisecond precision.
 	DisplayAt, FinishedAt time.Time
-	// Bytes is how much of its team's budget the post takes.
+	// Bytes is the post's size, as counted against the team's budget.
 	Bytes int
 }
 
@@ -113,7 +113,7 @@ type Ref struct{ Name, UID string }
 
 // Stats describes a team's lists.
 type Stats struct {
-	// Revision grows with each change to the lists.
+	// Revision increases with each change to the lists.
 	Revision int64
 	// Posts is the number of archived posts, including cancelled ones, which no list shows.
 	Posts int64
@@ -125,7 +125,8 @@ type Filter struct {
 	Platform v1alpha1.Platform
 }
 
-// hidden is the filter of a list that is never shown. It is how cancelled posts are found until they expire.
+// hidden is the filter of a list that is never shown. The list exists so that cancelled posts are found when they
+// expire.
 var hidden = Filter{Status: v1alpha1.PhaseCancelled}
 
 func (k *Kind) filters() []Filter {
@@ -149,8 +150,8 @@ func (k *Kind) filters() []Filter {
 	return out
 }
 
-// BeyondVersion1 stands for all platforms that version 1 of the API does not have, in the filter of the posts that go
-// only to those. No platform has this name.
+// BeyondVersion1 stands for all platforms that version 1 of the API does not have. A filter with it selects the posts
+// that go only to such platforms. No platform has this name.
 const BeyondVersion1 v1alpha1.Platform = "beyond-v1"
 
 // IsBeyondVersion1 reports whether version 1 of the API has none of the platforms of a post's targets. A target whose
@@ -185,14 +186,14 @@ func (f Filter) Passes(k *Kind) bool {
 	return false
 }
 
-// SortKey is a post's position in a list: by time, newest first, then by name.
+// SortKey is a post's position in a list. Lists are sorted by time, newest first, and then by name.
 type SortKey struct {
 	// DisplayAt is in milliseconds since 1970.
 	DisplayAt int64
 	Name      string
 }
 
-// Compare is negative if k comes before other.
+// Compare returns a negative number if k comes before other.
 func (k SortKey) Compare(other SortKey) int {
 	return cmp.Or(cmp.Compare(other.DisplayAt, k.DisplayAt), strings.Compare(k.Name, other.Name))
 }

@@ -40,7 +40,7 @@ func small(w *lists.Writer) *lists.Writer {
 type model struct {
 	store *storetest.Memory
 	clock *clocktesting.FakePassiveClock
-	// writer is replaced as after a restart.
+	// writer is replaced to simulate a restart.
 	writer *lists.Writer
 	reader *lists.Reader
 	view   *lists.View

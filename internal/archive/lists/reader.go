@@ -112,7 +112,7 @@ func (v *View) Revision() int64 { return v.index.revision }
 // Posts is the number of archived posts, including cancelled ones.
 func (v *View) Posts() int { return v.manifest.posts() + len(v.index.head) }
 
-// Bytes estimates how much memory the view takes.
+// Bytes estimates the memory that the view takes.
 func (v *View) Bytes() int {
 	const each, segment = 200, 120
 	bytes := 4096 + each*len(v.index.head)

@@ -27,7 +27,7 @@ func (w *Writer) Remove(ctx context.Context, of Team) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.loaded = nil
-	// Without an index, nothing is listed: segments of an interrupted removal are garbage, for the next removal.
+	// Without an index, nothing is listed. If the removal is interrupted, the next one removes the remaining segments.
 	if err := w.bucket.Delete(ctx, of.index()); err != nil {
 		return fmt.Errorf("cannot remove the archive of team %s: %w", of.Name, err)
 	}

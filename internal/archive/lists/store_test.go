@@ -176,7 +176,7 @@ const indexKey = "_herald/archive/team-acme/acme/index"
 
 var errCut = errors.New("cut off")
 
-// TestInvalidEntries checks which posts are not archived.
+// TestInvalidEntries checks that invalid entries are rejected.
 func TestInvalidEntries(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

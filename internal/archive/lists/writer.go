@@ -26,13 +26,13 @@ const (
 	readerGracePeriod = 10 * time.Minute
 	// tries limits how often a change is attempted when another process keeps writing the index.
 	tries = 5
-	// openTeams is how many teams' manifests are cached. The manifest of a million posts takes about 2 MiB.
+	// openTeams is the number of teams whose manifests are cached. The manifest of a million posts takes about 2 MiB.
 	openTeams = 16
 	mimeType  = "application/octet-stream"
 )
 
-// Writer changes lists. Only one process does so at a time. If there is a second one, such as a deposed leader that has
-// not noticed it, the conditional write of the index detects it. A Writer is safe for concurrent use.
+// Writer changes lists. Only one process does so at a time. If there is a second one, such as a deposed leader that
+// does not know it yet, the conditional write of the index detects it. A Writer is safe for concurrent use.
 type Writer struct {
 	bucket Bucket
 	clock  clock.PassiveClock
@@ -51,7 +51,7 @@ type team struct {
 	Team
 
 	mu sync.Mutex
-	// loaded is nil if the state has to be read.
+	// loaded is nil if the state must be read.
 	loaded *loaded
 
 	// gathering guards next, the batch that Add writes next, or nil if there is none.
@@ -74,8 +74,9 @@ func NewWriter(bucket Bucket, c clock.PassiveClock) *Writer {
 // with few posts. Call it before any other method.
 func (w *Writer) Shrink(head, segment, names int) { w.head, w.segment, w.names = head, segment, names }
 
-// Add enters posts into a team's lists. When it returns nil, they are listed and stored. It enters a listed post only
-// once; a post with the same name but another UID or other facts replaces it. Concurrent calls share one write.
+// Add adds posts to a team's lists. When it returns nil, they are listed and stored. Adding a listed post again has no
+// effect; a post with the same name but a different UID or different facts replaces it. Concurrent calls share one
+// write.
 func (w *Writer) Add(ctx context.Context, of Team, entries []Entry) error {
 	rows, err := rowsOf(entries)
 	if err != nil {
@@ -111,9 +112,9 @@ func (e *RetainedError) Error() string {
 // Unwrap returns the error for the first post.
 func (e *RetainedError) Unwrap() error { return e.Err }
 
-// Expire removes posts that finished before finishedBefore from a team's lists, at most limit of them, and returns how
-// many. It first calls forget, which deletes their other data. If forget fails or the process dies, the posts remain
-// listed and the next call starts with them.
+// Expire removes up to limit posts that finished before finishedBefore from a team's lists, and returns their number.
+// It first calls forget, which deletes their other data. If forget fails or the process dies, the posts remain listed
+// and the next call starts with them.
 func (w *Writer) Expire(ctx context.Context, of Team, finishedBefore time.Time, limit int, forget func(context.Context, []Ref) error) (n int, err error) {
 	var failed *RetainedError
 	err = w.change(ctx, w.team(of), func(ctx context.Context, now *loaded) (*loaded, error) {

@@ -3,8 +3,8 @@
 
 // Package fetch downloads a file from a URL that a user chose. It uses only HTTPS, and limits redirects, size and time.
 // It connects only to public addresses: it checks the address of each connection after resolving the name, so that
-// neither a redirect nor a name that resolves differently the second time leads inside. The file is streamed, not held
-// in memory.
+// neither a redirect nor a name that resolves differently the next time leads to an internal server. The file is
+// streamed, not held in memory.
 package fetch
 
 import (
@@ -110,7 +110,7 @@ func check(u *url.URL) error {
 type Expected struct {
 	// MIMEType is the type to request. The response's type is ignored: many servers get it wrong.
 	MIMEType string
-	// Size is the exact size in bytes. Zero accepts whatever size the server announces.
+	// Size is the exact size in bytes. Zero accepts any size that the server announces.
 	Size int64
 	// MaxSize is the largest accepted size, in bytes.
 	MaxSize int64

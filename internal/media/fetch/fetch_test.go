@@ -90,7 +90,7 @@ func TestGet(t *testing.T) {
 		reason string
 		url    string
 		want   Expected
-		// problem is the message, or "" when the file is read.
+		// problem is the message, or "" if the file is read.
 		problem string
 		final   bool
 	}{

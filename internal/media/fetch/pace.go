@@ -29,7 +29,7 @@ type paced struct {
 	clock clock.WithDelayedExecution
 	// full is the initial budget, and left is what remains of it.
 	full, left time.Duration
-	// end aborts the download. A read that is waiting for the server does not return by itself.
+	// end aborts the download. A read that is waiting for the server does not return on its own.
 	end context.CancelCauseFunc
 }
 

@@ -43,7 +43,7 @@ func TestPace(t *testing.T) {
 		reason       string
 		pause, store time.Duration
 		size, whole  int
-		// ends is how long until the download is aborted, or zero for never.
+		// ends is the time until the download is aborted, or zero for never.
 		ends time.Duration
 	}{
 		"quick":          {"ten megabytes in ten seconds", time.Second, 0, 1 << 20, 10 << 20, 0},
@@ -87,7 +87,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestTrickle has a server send a byte, and then nothing while the client listens.
+// TestTrickle checks that a download is aborted if the server sends a byte and then nothing.
 func TestTrickle(t *testing.T) {
 	t.Parallel()
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

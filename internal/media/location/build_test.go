@@ -239,7 +239,7 @@ func webChunk(kind string, parts ...any) []byte {
 	return join(kind, binary.LittleEndian.AppendUint32(nil, uint32(len(data))), data, make([]byte, len(data)%2))
 }
 
-// The chunks of samples in a film: their positions and contents.
+// samples describes a track's samples: their format, and the positions and sizes of their chunks.
 type samples struct {
 	format  []byte
 	offsets []uint32
@@ -262,7 +262,7 @@ func trak(s samples, more ...any) []byte {
 		join(more...))
 }
 
-// movie returns a film: media first, so that offsets are known, then its description.
+// movie returns a video: the media first, so that offsets are known, and then the description.
 func movie(media []byte, parts ...any) []byte {
 	return join(box("ftyp", "isom", words(0), "isom"), box("mdat", media),
 		box("moov", box("mvhd", words(0, 0, 0, 1000, 10_000), make([]byte, 80)), trak(samples{handler: "vide", id: 1, format: box("avc1", make([]byte, 78))}), join(parts...)))

@@ -91,7 +91,7 @@ type directory struct {
 	places  int
 }
 
-// entry is an entry in a directory; at is the offset of its value, or of its value's offset.
+// entry is an entry in a directory; at is the position of its value or, for a long value, of the value's offset.
 type entry struct {
 	tag, kind uint16
 	count     uint32

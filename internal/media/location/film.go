@@ -8,18 +8,18 @@ import (
 	"slices"
 )
 
-// A film is a tree of boxes (ISO 14496-12, section 4.2; QuickTime File Format, "Atoms"). A box with a location becomes
+// A video is a tree of boxes (ISO 14496-12, section 4.2; QuickTime File Format, "Atoms"). A box with a location becomes
 // a box of free space; see metadata.go. Locations in samples, which are stored among the frames, are filled with zeros;
 // see tracks.go.
 
 const (
 	// maxBoxes limits the boxes in a file, as in package probe.
 	maxBoxes = 1_000_000
-	// maxTracks limits the tracks in a film, as in package probe.
+	// maxTracks limits the tracks in a video, as in package probe.
 	maxTracks = 128
 	// The lengths of a box header: boxHeader with a 32-bit size, and longBoxHeader with a 64-bit size.
 	boxHeader, longBoxHeader = 8, 16
-	// maxMedia limits how many parts with frames are recorded. A film without fragments has one.
+	// maxMedia limits the number of recorded parts with frames. A video without fragments has one.
 	maxMedia = maxPatches
 )
 
@@ -33,12 +33,12 @@ type box struct {
 type film struct {
 	*cleaner
 
-	// whole is its position in the file. Offsets in the film count from its start.
+	// whole is the video's position in the file. Offsets in the video count from its start.
 	whole span
 	// media are the parts with frames and samples. fragments is true if there are fragments.
 	media     []span
 	fragments bool
-	// tracks are the film's tracks; the last one is being read.
+	// tracks are the video's tracks; the last one is being read.
 	tracks []track
 	// blocks are tables of the data that dashboard cameras write among the frames.
 	blocks []span
@@ -46,7 +46,7 @@ type film struct {
 	usual map[uint32]uint32
 }
 
-// film cleans a film, and returns its end, where data that is not a box begins.
+// film cleans a video, and returns its end, where data that is not a box begins.
 func (c *cleaner) film(whole span) (end int64) {
 	f := film{cleaner: c, whole: whole, usual: map[uint32]uint32{}}
 	end = f.walk(whole, "", f.top)
@@ -111,7 +111,7 @@ func (f *film) box(at, end int64) (b box, ok bool) {
 	return b, true
 }
 
-// top reads a box at the top level of the file, and the boxes that describe the film.
+// top reads a box at the top level of the file, and the boxes that describe the video.
 func (f *film) top(outer string, b box) {
 	switch outer + "/" + b.kind {
 	case "/mdat":

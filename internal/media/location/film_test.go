@@ -63,7 +63,7 @@ func films(tb testing.TB) map[string]file {
 	}
 }
 
-// fragmented returns a film with a track of frames and a track of locations in each of two fragments: one has the
+// fragmented returns a video with a track of frames and a track of locations in each of two fragments: one has the
 // position of its samples, and one follows the previous samples.
 func fragmented(picture, place string) []byte {
 	length := func(s string) uint32 { return uint32(len(s)) }
@@ -85,7 +85,7 @@ func fragmented(picture, place string) []byte {
 		fragment(0, words(0, 1)))
 }
 
-// TestRealFilm has ffmpeg write a location into films, and checks with ffprobe that it is removed and that every
+// TestRealFilm has ffmpeg write a location into videos, and checks with ffprobe that it is removed and that every
 // picture and sound packet is the same.
 func TestRealFilm(t *testing.T) {
 	for _, program := range []string{"ffmpeg", "ffprobe"} {

@@ -28,7 +28,7 @@ type File struct {
 	Size                int64
 }
 
-// Finder searches files in the store, each only once. It is safe for concurrent use.
+// Finder searches files in the store for locations, each file only once. It is safe for concurrent use.
 type Finder struct {
 	open      store.Open
 	searching singleflight.Group

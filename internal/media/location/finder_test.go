@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/media/location"
 )
 
-// opened is a store with one file, and counts its reads.
+// opened is a store with one file. It counts the file's reads.
 type opened struct {
 	data  []byte
 	err   error
@@ -88,7 +88,7 @@ func TestFinderFails(t *testing.T) {
 	}
 }
 
-// TestFinderEvicts checks that the cache of a process is limited.
+// TestFinderEvicts checks that the size of the cache is limited.
 func TestFinderEvicts(t *testing.T) {
 	film := &opened{data: movie(make([]byte, 100_000), trak(dotted(20_000)))}
 	finder := location.NewFinder(film.open)
@@ -123,7 +123,7 @@ func dotted(count int) samples {
 	return s
 }
 
-// TestTooManyPlaces checks that a film with too many locations is rejected rather than sent unchanged.
+// TestTooManyPlaces checks that a video with too many locations is rejected rather than sent unchanged.
 func TestTooManyPlaces(t *testing.T) {
 	data := movie(make([]byte, 400_000), trak(dotted(150_000)))
 	_, err := location.Find(bytes.NewReader(data), int64(len(data)), mp4Type)

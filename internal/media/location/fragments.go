@@ -45,7 +45,7 @@ type run struct {
 	places bool
 	size   uint32
 	// moof is the start of the fragment, base the origin of offsets, and next the position of the next samples if they
-	// do not specify one. All are offsets in the film.
+	// do not specify one. All are offsets in the video.
 	moof, base, next int64
 }
 

@@ -18,12 +18,12 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// maxAllocated limits the total bytes that searching any one file may allocate, freed or not, in addition to an amount
-// proportional to the file.
+// maxAllocated limits the bytes that are allocated while one file is searched, whether or not they are freed, in
+// addition to an amount proportional to the file.
 const maxAllocated = 32 << 20
 
-// FuzzFind searches untrusted files. Patches lie within the file, the patched file has no location, and the probe
-// returns the same facts for it.
+// FuzzFind checks for any file that the patches lie within it, and that the patched file has no location and the same
+// facts according to the probe.
 func FuzzFind(f *testing.F) {
 	types := []string{jpegType, pngType, webpType, mp4Type, movType}
 	for _, seed := range files(f) {
@@ -65,7 +65,7 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// FuzzReader checks that a patched file is the same whatever the sizes of the reads.
+// FuzzReader checks that a patched file is the same regardless of the sizes of the reads.
 func FuzzReader(f *testing.F) {
 	f.Add(uint16(3), uint16(1))
 	f.Add(uint16(700), uint16(300))
@@ -165,7 +165,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// sparse is a file with a short head; the rest are frames.
+// sparse is a file with a short head, followed only by frames.
 type sparse struct {
 	head []byte
 	size int64
@@ -189,7 +189,7 @@ func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// gibibyte returns a film of this size with a box of coordinates and, every second for an hour, a location among the
+// gibibyte returns a video of 1 GiB with a box of coordinates and, every second for an hour, a location among the
 // frames.
 func gibibyte() *sparse {
 	const size, seconds, length, every = 1 << 30, 3600, 4 << 10, 256 << 10
@@ -207,7 +207,7 @@ func gibibyte() *sparse {
 	return &sparse{head: join(head, words(uint32(size-len(head))), "mdat"), size: size}
 }
 
-// TestGibibyte checks that a large film is searched by its description, and is patched while it is read once, in
+// TestGibibyte checks that a large video is searched using only its description, and patched in a single read, in
 // constant memory.
 func TestGibibyte(t *testing.T) {
 	film := gibibyte()
@@ -242,7 +242,7 @@ func TestGibibyte(t *testing.T) {
 	}
 }
 
-// zeros counts how many bytes of frames are left.
+// zeros counts the remaining bytes of frames.
 type zeros struct{ frames int64 }
 
 func (z *zeros) Write(p []byte) (int, error) {

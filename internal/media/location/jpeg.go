@@ -25,14 +25,14 @@ const (
 	jpegMark    = 0xff
 )
 
-// goProName is the prefix of GoPro's metadata in photos. Films have it in a track.
+// goProName is the prefix of GoPro's metadata in photos. Videos have this metadata in a track.
 const goProName = "GoPro\x00"
 
-// maxAppended limits the pictures and films after the first one. Photos have three.
+// maxAppended limits the pictures and videos after the first one. Photos have three.
 const maxAppended = 1000
 
-// cleanAppended cleans all pictures and films after the first one. Cameras append larger previews, gain maps, and the
-// film of a motion photo, each with its own metadata.
+// cleanAppended cleans all pictures and videos after the first one. Cameras append larger previews, gain maps, and the
+// video of a motion photo, each with its own metadata.
 func (c *cleaner) cleanAppended(at int64) {
 	const picture, film, reach = "\xff\xd8\xff", "ftyp", 4
 	for range maxAppended {

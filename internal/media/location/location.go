@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package location removes the location of a photo or film, whether coordinates or a name, while the file is read. It
+// Package location removes the location of a photo or video, whether coordinates or a name, while the file is read. It
 // does not change pixels or frames, and the file keeps its length, so that all offsets and ranges remain valid.
 package location
 
@@ -15,13 +15,14 @@ import (
 )
 
 const (
-	// budget limits the bytes read from a file: twice the probe's limit, since tables of location tracks are read too.
+	// budget limits the bytes read from a file: twice the probe's limit, since it also covers the tables of location
+	// tracks.
 	budget = 64 << 20
 	// longestPart limits metadata in memory, in bytes. Cameras and programs write at most a few hundred kilobytes.
 	longestPart = 1 << 20
 )
 
-// Version identifies the rules of this package. Copies made under other rules are not used.
+// Version identifies the rules of this package. Copies made under different rules are not used.
 const Version = "1"
 
 // UnreadableError is the reason a file cannot be searched for its location. Another file is needed.
@@ -67,7 +68,7 @@ type cleaner struct {
 	found   collection
 	problem *UnreadableError
 	buffer  []byte
-	// boxes counts the boxes of films, and unpacked counts the bytes of decompressed text.
+	// boxes counts the boxes of videos, and unpacked counts the bytes of decompressed text.
 	boxes    int
 	unpacked int64
 }

@@ -26,7 +26,7 @@ const (
 	jpegType, pngType, webpType, mp4Type, movType = "image/jpeg", "image/png", "image/webp", "video/mp4", "video/quicktime"
 )
 
-// file is a file, with the data that must be removed and the data that must stay.
+// file is a test file, with the data that must be removed and the data that must stay.
 type file struct {
 	reason, mimeType string
 	data             []byte
@@ -253,7 +253,7 @@ func TestPixelsRemain(t *testing.T) {
 	}
 }
 
-// cleaned returns a file without its location, and checks what holds for every cleaned file.
+// cleaned returns a file without its location, and checks the invariants of cleaned files.
 func cleaned(tb testing.TB, data []byte, mimeType string) []byte {
 	tb.Helper()
 	size := int64(len(data))

@@ -18,7 +18,7 @@ const (
 	uuidCanon = "85c0b687820f11e08111f4ce462b6a48"
 	// longestLeaf is the maximum length of metadata in an unknown format that is searched for EXIF and XMP.
 	longestLeaf = 1 << 20
-	// maxKeys limits a film's metadata keys, and longestKey how many bytes of a key are read.
+	// maxKeys limits the number of a video's metadata keys, and longestKey the number of bytes read from each.
 	maxKeys, longestKey = 4096, 256
 )
 
@@ -103,8 +103,8 @@ func (f *film) leaf(in span) {
 	})
 }
 
-// meta cleans key-value metadata: a list of names, and their values by number (QuickTime File Format, "Metadata
-// Structure"; ISO 14496-12, section 8.11.1).
+// meta cleans key-value metadata: a list of names, and a list of values that refer to names by number (QuickTime File
+// Format, "Metadata Structure"; ISO 14496-12, section 8.11.1).
 func (f *film) meta(b box) {
 	in := b.span
 	const version = 4

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// maxPatches limits the patches per file. A location recorder writes once per second, or as often among the frames:
-	// this is enough for a day.
+	// maxPatches limits the patches per file. Cameras record one location per second, so this is enough for a day.
 	maxPatches = 100_000
 	// maxBytes limits the bytes that patches insert, not counting fills.
 	maxBytes = 1 << 20
@@ -38,7 +37,7 @@ type Patches struct{ list []patch }
 // Empty reports whether the patches leave the file unchanged.
 func (p Patches) Empty() bool { return len(p.list) == 0 }
 
-// Bytes returns how many bytes of the file are replaced.
+// Bytes returns the number of replaced bytes.
 func (p Patches) Bytes() (total int64) {
 	for i := range p.list {
 		total += p.list[i].length
@@ -66,7 +65,7 @@ func (p Patches) Ranges() iter.Seq2[int64, int64] {
 	}
 }
 
-// Reader returns a reader of the patched file, given a reader of the file's content from offset on.
+// Reader returns a reader of the patched file, given a reader of the file's content that starts at offset.
 func (p Patches) Reader(from io.ReadCloser, offset int64) io.ReadCloser {
 	if p.Empty() {
 		return from

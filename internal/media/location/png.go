@@ -54,7 +54,7 @@ func (c *cleaner) fits(content span) bool {
 	return content.end+pngSum <= c.file.Size() && c.search(span{content.start, reach}, pngEnd, pngEnd).kind == ""
 }
 
-// chunk cleans a chunk's content from the given offset on, and corrects its checksum.
+// chunk cleans a chunk's content, starting at the given offset, and corrects its checksum.
 func (c *cleaner) chunk(content span, from int64, clean func([]byte)) {
 	c.edit(part{{content.start - pngKind, content.end + pngSum}}, func(data []byte) {
 		end := len(data) - pngSum
@@ -104,7 +104,7 @@ func (c *cleaner) text(kind string, content span) {
 	}
 }
 
-// textAt returns where the text in a chunk starts, after its keyword, and whether it is compressed.
+// textAt returns the start of the text in a chunk, after its keyword, and whether it is compressed.
 func (c *cleaner) textAt(kind string, content span, after int64) (from int64, packed, ok bool) {
 	const method, flags, longest = 1, 2, 1 << 10
 	switch kind {

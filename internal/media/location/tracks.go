@@ -9,12 +9,14 @@ import (
 	"regexp"
 )
 
-// track is a film track, given by its sample tables (ISO 14496-12, sections 8.5 to 8.7). Missing tables are zero.
+// track is one of a video's tracks, given by its sample tables (ISO 14496-12, sections 8.5 to 8.7). Missing tables are
+// zero.
 type track struct {
 	id uint32
-	// formats has the samples' encodings, sizes their lengths, chunks their number per chunk, offsets the positions.
+	// formats has the samples' encodings, sizes their lengths, chunks their number per chunk, and offsets the chunks'
+	// positions.
 	formats, sizes, chunks, offsets span
-	// compact means that the numbers in sizes have less than 32 bits, and wide that those in offsets have 64.
+	// compact means that the numbers in sizes have fewer than 32 bits, and wide that those in offsets have 64.
 	compact, wide bool
 }
 
@@ -49,9 +51,9 @@ var (
 )
 
 const (
-	// longestFormats limits how many bytes of a track's sample description are read.
+	// longestFormats limits the number of bytes read from a track's sample description.
 	longestFormats = 64 << 10
-	// sampledChunks is how many chunks are searched for text, and sampledLength how many bytes of each.
+	// sampledChunks is the number of chunks that are searched for text, and sampledLength the number of bytes of each.
 	sampledChunks, sampledLength = 8, 4 << 10
 	// descriptionHead is the length of the head of a description table.
 	descriptionHead = 8
@@ -116,14 +118,14 @@ func (f *film) empty(t *track) {
 	})
 }
 
-// zero fills a span among the frames with zeros; at is an offset in the film.
+// zero fills a span among the frames with zeros; at is an offset in the video.
 func (f *film) zero(at, length int64) {
 	for _, s := range f.within(at, length) {
 		f.found.fill(s, 0)
 	}
 }
 
-// within returns the file position of samples at an offset in the film. Data outside the frames is not a sample.
+// within returns the file position of samples at an offset in the video. Data outside the frames is not a sample.
 func (f *film) within(at, length int64) (found []span) {
 	wanted := span{f.whole.start + at, f.whole.start + at + length}
 	if at < 0 || length <= 0 || wanted.end < wanted.start {
@@ -138,7 +140,7 @@ func (f *film) within(at, length int64) (found []span) {
 	return found
 }
 
-// samples visits a track's chunks, with the position of each in the film and its length.
+// samples visits a track's chunks, with the position of each in the video and its length.
 func (f *film) samples(t *track, visit func(at, length int64) bool) {
 	const head, chunkEntry = 8, 12
 	sizes := sizesOf(f, t)

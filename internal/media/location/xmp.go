@@ -92,7 +92,7 @@ func blank(data []byte) {
 
 func placesOf(data []byte) (found []span, err error) {
 	decoder := xml.NewDecoder(bytes.NewReader(data))
-	// depth is the number of open elements from a location element on, and start is that element's offset.
+	// depth is the number of open elements, counted from a location element, and start is that element's offset.
 	depth, start := 0, int64(0)
 	for {
 		from := decoder.InputOffset()
@@ -140,7 +140,7 @@ func placesAmong(tag []byte, all []xml.Attr, at int64) (found []span, err error)
 	return found, nil
 }
 
-// attributes returns the positions of a tag's attributes. count is how many an XML parser found.
+// attributes returns the positions of a tag's attributes. count is the number that an XML parser found.
 func attributes(tag []byte, count int) (found []span, ok bool) {
 	const blanks, ends = " \t\r\n", " \t\r\n/>"
 	at := bytes.IndexAny(tag, ends)
@@ -167,7 +167,7 @@ func attributes(tag []byte, count int) (found []span, ok bool) {
 }
 
 // xmp cleans XMP. XMP that is too long for memory is blanked completely if it may contain a location: some programs
-// store depth maps in it, or a film's whole history.
+// store depth maps in it, or a video's whole history.
 func (c *cleaner) xmp(p part) {
 	if p.length() <= longestPart {
 		c.edit(p, cleanXMP)
@@ -178,7 +178,7 @@ func (c *cleaner) xmp(p part) {
 	}
 }
 
-// longSigned is mayNamePlace for XMP that is read piece by piece.
+// longSigned is like mayNamePlace, but reads the XMP piece by piece.
 func (c *cleaner) longSigned(p part) bool {
 	const step = 64 << 10
 	window := make([]byte, 0, longestSign+step)

@@ -10,20 +10,20 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// An MP4 or QuickTime film consists of boxes (ISO 14496-12, section 4.2): each has a length and a kind, and some
+// An MP4 or QuickTime video consists of boxes (ISO 14496-12, section 4.2): each has a length and a kind, and some
 // contain others. They are parsed here without a library. A library allocates an object for each sample that a table
 // claims to have, and a path for each box, and the uploader chooses their number. Here, memory does not grow with the
 // file.
 
 const (
-	// maxBoxes limits the boxes in a film, and so the work. Most films have a few hundred; an hour in one-second fragments
-	// has tens of thousands, and a film with a fragment per frame close to a million.
+	// maxBoxes limits the boxes in a video, and so the work. Most videos have a few hundred; an hour in one-second
+	// fragments has tens of thousands, and a video with a fragment per frame close to a million.
 	maxBoxes = 1_000_000
-	// maxTracks limits the tracks in a film. Real films have fewer than twenty.
+	// maxTracks limits the tracks in a video. Real videos have fewer than twenty.
 	maxTracks = 128
 	// The length of a box header in bytes: boxHeader with a 32-bit size, and longBoxHeader with a 64-bit size.
 	boxHeader, longBoxHeader = 8, 16
-	// longestFields is how many bytes of a box that is not a table are read: the length of a version 1 tkhd.
+	// longestFields is the number of bytes read from a box that is not a table: the length of a version 1 tkhd.
 	longestFields = 96
 )
 
@@ -35,7 +35,7 @@ var (
 	errNoSize    = errors.New("a part of it is shorter than its own header")
 	errShort     = errors.New("a part of it is shorter than its required fields")
 	errNoVersion = errors.New("a part of it is of a version that does not exist")
-	// errCompressed is returned for the compressed header of an old QuickTime film.
+	// errCompressed is returned for the compressed header of an old QuickTime video.
 	errCompressed = errors.New("the part that describes it is compressed")
 	errNoOrder    = errors.New("a fragment does not start with its track")
 )
@@ -55,7 +55,7 @@ type boxes struct {
 	table   [4096]byte
 }
 
-// header reads the header of a box that must not extend beyond end. An error comes with the invalid box's kind.
+// header reads the header of a box that must not extend beyond end. With an error, it returns the invalid box's kind.
 func (b *boxes) header(at, end int64) (box, error) {
 	head := b.scratch[:boxHeader]
 	if _, err := b.file.ReadAt(head, at); err != nil {
@@ -113,7 +113,8 @@ func (b *boxes) versioned(of box, fixed, numbers int) (data []byte, wide int, er
 	return data, wide, err
 }
 
-// entries visits a table's entries, starting at the file offset at, each of the given length, a few words at most.
+// entries visits a table's entries, starting at the file offset at. Each has the given length, which is at most a few
+// words.
 func (b *boxes) entries(of box, at, count, length int64, visit func(entry []byte)) error {
 	if count > (of.end-at)/length {
 		return errShort

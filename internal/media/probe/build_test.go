@@ -13,10 +13,9 @@ var (
 	chunk = mediatest.Chunk
 )
 
-// movie is the content of the moov of a generated film. The film has one video track with number 1 and 64 by 48 pixels.
+// movie is the content of a generated video's moov box. The video has a single track with number 1 and 64 by 48 pixels.
 type movie struct {
-	// duration is the duration in the header, and whole the one in the header of the fragments, in ms. Zero leaves it
-	// open.
+	// duration is the duration in the header, and whole the one in the header of the fragments, in ms. Zero means unknown.
 	duration, whole uint32
 	// handler is the name of the track's handler.
 	handler string

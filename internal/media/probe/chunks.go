@@ -21,13 +21,13 @@ type Chunks struct {
 	left  int64
 	// signed is true once the signature has been copied, and pixels once some pixels have.
 	signed, pixels bool
-	// color is the colour type from the header; known is true if a palette or transparency has been copied.
+	// color is the color type from the header; known is true if a palette or transparency has been copied.
 	color byte
 	known struct{ palette, transparency bool }
 	err   error
 }
 
-// The colour types of a PNG (third edition, section 11.2.1) that may have a tRNS chunk.
+// The color types of a PNG (third edition, section 11.2.1) that may have a tRNS chunk.
 const pngGray, pngTrueColor, pngPalette = 0, 2, 3
 
 // Read implements io.Reader.
@@ -109,7 +109,7 @@ func (c *Chunks) finish(err error) {
 	}
 }
 
-// header reads the colour type, and copies the header.
+// header reads the color type, and copies the header.
 func (c *Chunks) header(length int64) {
 	const colorAt, read = 9, 10
 	if length < read {

@@ -10,7 +10,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// pngColors are a PNG's colour chunks, except for the ICC profile.
+// pngColors are a PNG's color chunks, except for the ICC profile.
 type pngColors struct {
 	// code is cICP (PNG, third edition, section 11.3.2.6): the ITU-T H.273 numbers of the primaries, the transfer and the
 	// matrix, and whether the range is full. coded is true if it is present.
@@ -29,7 +29,7 @@ type colorSpace struct {
 	coded     bool
 	gamma     float64
 	primaries *primaries
-	// refused is why the colours cannot be converted, phrased to follow "the file". It is empty if they can.
+	// refused is the reason the colors cannot be converted, phrased to follow "the file". It is empty if they can.
 	refused string
 }
 

@@ -23,7 +23,7 @@ func chromaticities(values ...float64) []byte {
 	return out
 }
 
-// TestColors checks how a PNG's colour chunks are interpreted.
+// TestColors checks how a PNG's color chunks are interpreted.
 func TestColors(t *testing.T) {
 	png := file(t, "picture.png")
 	const header = 33

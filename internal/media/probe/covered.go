@@ -86,7 +86,7 @@ type jpegWalk struct {
 
 	from *bufio.Reader
 	at   int64
-	// count is how many of the lowest bits in bits are valid. marker is the marker that ended them.
+	// count is the number of valid bits in bits, which are the lowest ones. marker is the marker that ended them.
 	bits   uint32
 	count  uint
 	marker byte
@@ -187,7 +187,7 @@ func (w *jpegWalk) units(head []byte, channels int) (units []unit, groups int) {
 // unit is a block: the code for its first value, and the code for the others.
 type unit struct{ first, others *huffman }
 
-// units returns a picture's size in units: those of all channels, or the blocks of one channel with the sampling.
+// units returns a picture's size in units: those of all channels, or the blocks of one channel with the given sampling.
 func (f *jpegFrame) units(across, down int) (columns, rows int) {
 	const block = 8
 	maxAcross, maxDown := 1, 1

@@ -37,7 +37,7 @@ func (f *film) fragmentsOf(id uint32) (*fragments, error) {
 	return noted, nil
 }
 
-// extent reads mehd, the duration of a film including its fragments (ISO 14496-12, section 8.8.2).
+// extent reads mehd, the duration of a video including its fragments (ISO 14496-12, section 8.8.2).
 func (f *film) extent(b box) error {
 	data, wide, err := f.versioned(b, 4, 1)
 	if err == nil {

@@ -31,7 +31,7 @@ func TestProbeFragments(t *testing.T) {
 	for name, tc := range map[string]struct {
 		why  string
 		film movie
-		// fragments follow the film.
+		// fragments follow the video.
 		fragments []byte
 		want      time.Duration
 	}{
@@ -134,7 +134,7 @@ func TestProbeFragments(t *testing.T) {
 				"last":  join(brand, tc.fragments, frames, moov(tc.film)),
 			} {
 				if bytes.Contains(tc.fragments, []byte("moov")) && place == "last" {
-					continue // It would be the first of another film.
+					continue // It would be the first of another video.
 				}
 				got, err := probe.Probe(bytes.NewReader(data), int64(len(data)), mp4Type)
 				if err != nil {

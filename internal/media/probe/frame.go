@@ -19,7 +19,7 @@ type jpegFrame struct {
 	components    []jpegComponent
 }
 
-// jpegComponent is a channel. across and down are how many of its values each unit of the picture has.
+// jpegComponent is a channel. across and down are the numbers of its values in each unit of the picture.
 type jpegComponent struct {
 	id           byte
 	across, down int
@@ -53,7 +53,7 @@ var codings = map[byte]string{
 	0xf7: "the lossless coding of JPEG-LS",
 }
 
-// unreadable returns why package image/jpeg cannot decode a JPEG that may well be valid, or "" if it can.
+// unreadable returns the reason package image/jpeg cannot decode a JPEG, which may well be valid, or "" if it can.
 func (f *jpegFrame) unreadable(adobe bool) string {
 	const channel = 8
 	switch coding, other := codings[f.kind]; {
@@ -99,8 +99,8 @@ func (f *jpegFrame) sampled() bool {
 	}
 }
 
-// memory estimates how much memory decoding takes: colours are often stored for fewer points than brightness, and a
-// progressive picture takes four more bytes for each value. unchanged: the channels are displayed without conversion.
+// memory estimates the memory for decoding: colors are often stored for fewer pixels than brightness, and a progressive
+// picture takes four more bytes for each value. unchanged means that the channels are displayed without conversion.
 func (f *jpegFrame) memory(pixels int64, unchanged bool) int64 {
 	const progressive = 0xc2
 	var values, most int64
@@ -115,7 +115,7 @@ func (f *jpegFrame) memory(pixels int64, unchanged bool) int64 {
 		total *= 5
 	}
 	if len(f.components) >= maxComponents || string(ids) == "RGB" || unchanged {
-		// Other colours than the usual ones are converted into a copy.
+		// Channels other than the usual ones are converted into a copy.
 		total += pixels * 4
 	}
 	return total

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 )
 
-// with returns data with other bytes at the given offset.
+// with returns data with the bytes at the given offset replaced.
 func with(data []byte, at int, b ...byte) []byte {
 	out := bytes.Clone(data)
 	copy(out[at:], b)
@@ -64,7 +64,7 @@ func TestUnsupportedFormats(t *testing.T) {
 	}
 }
 
-// TestTruncatedJPEGs checks that a picture is judged by its pixels, in any encoding.
+// TestTruncatedJPEGs checks that a JPEG without its end marker is accepted if it certainly has all of its pixels.
 func TestTruncatedJPEGs(t *testing.T) {
 	const mark, pixels = 2, 4
 	for name, tc := range map[string]struct {
@@ -95,8 +95,8 @@ func TestTruncatedJPEGs(t *testing.T) {
 	}
 }
 
-// TestSeveralPictures checks that a JPEG with more pictures after the first, as 3D cameras and phones with HDR write
-// it, is recognized.
+// TestSeveralPictures checks that a JPEG with more pictures after the first, as written by 3D cameras and phones with
+// HDR, is recognized.
 func TestSeveralPictures(t *testing.T) {
 	jpeg := file(t, "picture.jpg")
 	for name, tc := range map[string]struct {

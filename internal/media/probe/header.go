@@ -22,7 +22,7 @@ type Header struct {
 	Width, Height int
 	// Orientation is the rotation of the stored picture for display, from 1 (not at all) to 8 (EXIF 2.32, section 4.6.4).
 	Orientation int
-	// Profile is the ICC profile of the colours, or nil for sRGB.
+	// Profile is the ICC profile of the colors, or nil for sRGB.
 	Profile []byte
 	// Inks means that the pixels are inks (CMYK) rather than light.
 	Inks bool
@@ -41,7 +41,7 @@ type Header struct {
 	Unconvertible string
 }
 
-// longestProfile limits a colour profile, and longestPrint a printing profile. Profiles for screens and cameras take a
+// longestProfile limits a color profile, and longestPrint a printing profile. Profiles for screens and cameras take a
 // few kilobytes, printing profiles up to a few megabytes.
 const longestProfile, longestPrint = 1 << 20, 4 << 20
 
@@ -125,7 +125,7 @@ func (m colorSpace) profile(file *store.BlockReader, parts *imageParts, inks boo
 	}
 }
 
-// joined reads the parts of a colour profile. It returns nil if there is none or it is too long.
+// joined reads the parts of a color profile. It returns nil if there is none or it is too long.
 func joined(file *store.BlockReader, parts []span, longest int64) []byte {
 	var all []byte
 	for _, part := range parts {
@@ -188,8 +188,8 @@ func pngBytes(file *store.BlockReader, _ *imageParts, pixels int64) int64 {
 	return total
 }
 
-// webpBytes estimates the memory for decoding a WebP. A lossy picture stores colours for every fourth point. A lossless
-// one stores four bytes per point, which are unpacked into a copy. Transparency is lossless, and an extended file may
+// webpBytes estimates the memory for decoding a WebP. A lossy picture stores colors for every fourth pixel. A lossless
+// one stores four bytes per pixel, which are unpacked into a copy. Transparency is lossless, and an extended file may
 // have either form. The decoder also holds the file.
 func webpBytes(file *store.BlockReader, parts *imageParts, pixels int64) int64 {
 	if parts.kind == "VP8 " {

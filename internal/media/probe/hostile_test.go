@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// maxAllocated limits the total bytes that examining any one file may allocate, freed or not.
+// maxAllocated limits the bytes that are allocated while one file is examined, whether or not they are freed.
 const maxAllocated = 4 << 20
 
 // hostile returns files that make large claims. The number of repetitions in them is divided by the given number.
@@ -125,7 +125,7 @@ func hostile(tb testing.TB, by int) map[string]struct {
 	}
 }
 
-// ifdBomb returns metadata whose first directory names thousands of others, all of which are the same long one.
+// ifdBomb returns metadata whose first directory refers to thousands of others, all of them the same long directory.
 func ifdBomb(size int) []byte {
 	const others, start = 2400, 26
 	b := join("MM\x00*", words(8), []byte{0, 1, 0x01, 0x4a, 0, 4}, words(others, start, 0))
@@ -175,7 +175,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func TestProbeReadsInLargeParts(t *testing.T) {
-	// Many parts of a long film, with a second's worth of frames between them.
+	// Many parts of a long video, with a second's worth of frames between them.
 	const seconds, frame = 1200, 20 << 10
 	part := join(moof(box("tfhd", words(0x8, 1, 40)), box("trun", words(0, 25))), box("mdat", make([]byte, frame)))
 	data := join(box("ftyp", "isom", words(0), "isom"), moov(movie{}), bytes.Repeat(part, seconds))
@@ -189,9 +189,9 @@ func TestProbeReadsInLargeParts(t *testing.T) {
 	}
 }
 
-// TestStalledStore has a store respond for one team's files, and then stall while their bytes are read, on connections
-// that stay open, like a proxy that loses its backend. As many files are examined at a time as the manager has workers;
-// another team's file waits behind them, and still gets its turn.
+// TestStalledStore checks that one team's file is examined even if the store stalls while it sends another team's
+// files, on connections that stay open, like a proxy that has lost its backend. As many files are examined at the same
+// time as the manager has workers.
 func TestStalledStore(t *testing.T) {
 	const workers = 16
 	picture := file(t, "picture.png")

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// Offsets in a profile's header (ICC.1, section 7.2): the colour space, the connection space, and the number of parts.
+// Offsets in a profile's header (ICC.1, section 7.2): the color space, the connection space, and the number of parts.
 const (
 	iccSpaceAt, iccConnectionAt, iccCountAt = 16, 20, 128
 
@@ -115,7 +115,7 @@ var (
 	bradford = matrix{{0.8951, 0.2664, -0.1614}, {-0.7502, 1.7135, 0.0367}, {0.0389, -0.0685, 1.0296}}
 )
 
-// toD50 returns the matrix from red, green and blue to CIE XYZ in profiles, or false if the primaries span no colours.
+// toD50 returns the matrix from red, green and blue to CIE XYZ in profiles, or false if the primaries span no colors.
 func (p *primaries) toD50() (m matrix, ok bool) {
 	seen := func(i int) [3]float64 { return [3]float64{p[i].x / p[i].y, 1, (1 - p[i].x - p[i].y) / p[i].y} }
 	for channel := range 3 {

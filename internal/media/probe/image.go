@@ -34,10 +34,10 @@ type imageParts struct {
 	damage string
 	// exif is the position of the metadata that may rotate the picture, or the zero value if there is none.
 	exif span
-	// profile holds the positions of the colour profile's parts. packed means that they are compressed, as in a PNG.
+	// profile holds the positions of the color profile's parts. packed means that they are compressed, as in a PNG.
 	profile []span
 	packed  bool
-	// colors are a PNG's other colour chunks.
+	// colors are a PNG's other color chunks.
 	colors pngColors
 	// frame is the frame of a JPEG, which follows the marker frameKind. adobe is true if Adobe's part identifies the
 	// channels, and unchanged if they are displayed without conversion. several is Header.MultiPicture. tables are the
@@ -87,7 +87,7 @@ func picture(file *store.BlockReader, size int64, mimeType v1alpha1.MimeType) (F
 }
 
 // endBytes is the length of the end of a file, which is searched first for the mark that ends the picture. Some cameras
-// append other data, up to the size of a short film. If the mark is not found there, the search starts at the pixels.
+// append other data, up to the size of a short video. If the mark is not found there, the search starts at the pixels.
 const endBytes = 64 << 10
 
 func contains(file *store.BlockReader, in span, mark string) bool {
@@ -174,8 +174,8 @@ func webpParts(file *store.BlockReader) imageParts {
 	return parts
 }
 
-// Of all metadata, only the orientation is read, and without a library: metadata is a graph that its author controls,
-// and a file of a few megabytes can keep a library that follows it busy for minutes.
+// The orientation is the only metadata that is read, and it is read without a library: metadata is a graph that its
+// author controls, and a file of a few megabytes can keep a library that follows it busy for minutes.
 
 // Values of the EXIF tag Orientation (EXIF 2.32, section 4.6.4): an upright picture, and the range for rotations by 90
 // or 270 degrees, mirrored or not.

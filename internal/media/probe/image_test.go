@@ -102,7 +102,7 @@ func TestProbeRejectsTruncatedFiles(t *testing.T) {
 	for name, tc := range map[string]struct {
 		declared string
 		data     []byte
-		// mark is how many bytes at the end may be missing.
+		// mark is the number of bytes at the end that may be missing.
 		mark int
 	}{
 		"jpeg":                  {jpegType, file(t, "picture.jpg"), 2},

@@ -35,8 +35,8 @@ const (
 	jpegRestarts = 8 // the number of restart markers, from jpegRST0
 )
 
-// Prefixes of metadata and of a colour profile's parts; other data uses the same markers. Two bytes after a profile's
-// name count its parts. In Adobe's part, the byte at adobeTransform shows whether colours were transformed.
+// Prefixes of metadata and of a color profile's parts; other data uses the same markers. Two bytes after a profile's
+// name count its parts. In Adobe's part, the byte at adobeTransform shows whether colors were transformed.
 const (
 	jpegAdobe      = "Adobe"
 	adobeTransform = 11
@@ -50,7 +50,7 @@ const (
 func jpegParts(file *store.BlockReader) imageParts {
 	var parts imageParts
 	var profile []profilePart
-	// Parts have at most 64 KiB: seeking would save nothing.
+	// Parts are at most 64 KiB long, so seeking would save nothing.
 	r := &jpegReader{from: bufio.NewReader(io.NewSectionReader(file, 0, file.Size()))}
 	for {
 		marker, ok := r.marker()
@@ -92,14 +92,14 @@ func (p *imageParts) record(marker byte, segment span, name string) {
 	}
 }
 
-// profilePart is a part of a colour profile: its number, counting from one, and the total number of parts.
+// profilePart is a part of a color profile: its number, counting from one, and the total number of parts.
 type profilePart struct {
 	number, count byte
 	span
 }
 
-// inOrder returns a colour profile's parts by number, which may differ from their order in the file (ICC.1, annex B.4).
-// Like libjpeg, it returns none if one is missing or occurs twice.
+// inOrder returns a color profile's parts in numerical order, which may differ from their order in the file (ICC.1,
+// annex B.4). Like libjpeg, it returns none if one is missing or occurs twice.
 func inOrder(parts []profilePart) []span {
 	slices.SortStableFunc(parts, func(a, b profilePart) int { return cmp.Compare(a.number, b.number) })
 	spans := make([]span, 0, len(parts))

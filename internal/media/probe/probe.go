@@ -39,7 +39,7 @@ type Facts struct {
 	Animated bool
 	// Turned means that an image is rotated or mirrored for display. MultiPicture is Header.MultiPicture.
 	Turned, MultiPicture bool
-	// Unconvertible is why an image cannot be converted; see Verifier.
+	// Unconvertible is the reason an image cannot be converted; see Verifier.
 	Unconvertible string
 }
 
@@ -61,16 +61,16 @@ func unsupported(format string, args ...any) *InvalidFileError {
 	return &InvalidFileError{Reason: v1alpha1.ReasonUnsupported, Message: fmt.Sprintf(format, args...)}
 }
 
-// budget limits the bytes read from a file: a whole image, or 4,000 fragments of a film, which is over an hour.
+// budget limits the bytes read from a file: a whole image, or 4,000 fragments of a video, which is over an hour.
 const budget = 32 << 20
 
-// sniffed is how many bytes at the start of a file determine its type.
+// sniffed is the number of bytes at the start of a file that determine its type.
 const sniffed = 3072
 
-// isFilm reports whether a file may be an MP4 or QuickTime film, judging by its first bytes and by the type that the
-// sniffing library found. The library names a film after its brand, which identifies the program that wrote it: 3gp4 is
-// from Android, dby1 from Dolby's tools. The brand may also be missing, or come after other boxes. HEIC, AVIF and JPEG
-// 2000 images use the same boxes.
+// isFilm reports whether a file may be an MP4 or QuickTime video, judging by its first bytes and by the type that the
+// sniffing library found. The library names a video after its brand, which identifies the program that wrote it: 3gp4
+// is from Android, dby1 from Dolby's tools. The brand may also be missing, or come after other boxes. HEIC, AVIF and
+// JPEG 2000 images use the same boxes.
 func isFilm(head []byte, found string) bool {
 	const kindAt, kindEnd = 4, 8
 	if len(head) < kindEnd || strings.HasPrefix(found, "image/") {

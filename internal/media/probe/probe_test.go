@@ -64,7 +64,7 @@ func TestProbe(t *testing.T) {
 	picture := func(mimeType string, width, height int32) probe.Facts {
 		return probe.Facts{MIMEType: mimeType, Width: width, Height: height}
 	}
-	// branded returns a film with another major brand. A generated film's chunk offsets are not read.
+	// branded returns a video with a different major brand. A generated video's chunk offsets are not read.
 	branded := func(brand string) []byte {
 		data := file(t, "tail.mp4")
 		copy(data[8:], brand)
@@ -195,7 +195,7 @@ func (s *sparse) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// large returns a video of a gigabyte whose index comes last.
+// large returns a 1 GB video whose index comes last.
 func large(t *testing.T) *sparse {
 	t.Helper()
 	data := file(t, "tail.mp4")
@@ -272,7 +272,7 @@ func (f failingLater) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // FuzzProbe checks that any upload is either accepted or rejected, that an accepted one has the facts that a Media's
-// status needs, and that no claim takes much memory.
+// status needs, and that no claim in it makes Probe use much memory.
 func FuzzProbe(f *testing.F) {
 	types := []string{mp4Type, movType, jpegType, pngType, webpType}
 	for _, name := range []string{

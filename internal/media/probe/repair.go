@@ -14,7 +14,7 @@ import (
 // Viewers show as much as they can of a damaged JPEG. Package image/jpeg rejects it, so the damage is removed first.
 
 // Repair returns a decodable JPEG with the intact part of a damaged one. Damaged blocks, up to the next restart marker,
-// get the colour of the preceding ones. It returns nil if the pixels are not in a single pass.
+// get the color of the preceding ones. It returns nil if the pixels are not in a single pass.
 func Repair(data []byte) []byte {
 	file := store.NewBlockReader(bytes.NewReader(data), int64(len(data)), budget)
 	parts := jpegParts(file)
@@ -58,8 +58,8 @@ func scanStarts(data []byte) (starts []int) {
 	}
 }
 
-// Shorten returns a JPEG without the last scan that starts in its first decoded bytes and without the scans after it: a
-// progressive picture becomes less sharp. It returns nil if nothing would be left.
+// Shorten returns a JPEG without the last scan that starts within its first decoded bytes, and without any later scans:
+// a progressive picture becomes less sharp. It returns nil if nothing would be left.
 func Shorten(data []byte, decoded int) []byte {
 	starts := scanStarts(data[:decoded])
 	if len(starts) < 2 {
@@ -99,7 +99,7 @@ func (w *jpegWalk) repair(groups int, units []unit) bool {
 	return true
 }
 
-// synchronize advances past the next restart marker, and returns how many intervals before it are lost: all of them if
+// synchronize advances past the next restart marker, and returns the number of lost intervals before it: all of them if
 // there is no marker. want is the number of the expected marker.
 func (w *jpegWalk) synchronize(want int) (lost int) {
 	const all = 1 << 30

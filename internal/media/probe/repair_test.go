@@ -21,7 +21,7 @@ func decoded(t *testing.T, data []byte) image.Image {
 	return picture
 }
 
-// sameRows counts how many rows of two pictures are equal, from the top or else from the bottom.
+// sameRows returns the number of consecutive equal rows in two pictures, from the top or else from the bottom.
 func sameRows(a, b image.Image, fromTop bool) (rows int) {
 	bounds := a.Bounds()
 	for ; rows < bounds.Dy(); rows++ {
@@ -40,7 +40,7 @@ func sameRows(a, b image.Image, fromTop bool) (rows int) {
 
 // TestRepairKeepsIntactParts checks that all intact parts of a damaged JPEG are shown.
 func TestRepairKeepsIntactParts(t *testing.T) {
-	// broken has bytes in the middle of the pixels that are not a code.
+	// broken returns data with an invalid code in the middle of the pixels.
 	broken := func(data []byte) []byte {
 		out := bytes.Clone(data)
 		at := bytes.Index(data, []byte("\xff\xda"))

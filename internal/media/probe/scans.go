@@ -12,13 +12,14 @@ import (
 var ErrScans = errors.New("the JPEG has too many scans")
 
 // Scans copies a JPEG and counts its scans. Each is a pass over the whole picture that takes a decoder as long as the
-// first, however few bytes it has (ITU-T T.81, section B.2.3). Reads fail with ErrScans after more than Most scans.
+// first, even if it has only a few bytes (ITU-T T.81, section B.2.3). Reads fail with ErrScans after more than Most
+// scans.
 type Scans struct {
 	From io.Reader
 	Most int
 
-	// begun counts the scans. last is the previous byte, and skip is how many bytes of a part remain. length is how many
-	// bytes of a part's length field are unread, and first is that field's first byte.
+	// begun counts the scans. last is the previous byte, and skip is the number of remaining bytes of a part. length is
+	// the number of unread bytes of a part's length field, and first is that field's first byte.
 	begun  int
 	last   byte
 	skip   int

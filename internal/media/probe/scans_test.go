@@ -46,7 +46,7 @@ func TestScans(t *testing.T) {
 	}
 }
 
-// FuzzScans checks that the data is unchanged, and that the count is the same whatever the sizes of the reads.
+// FuzzScans checks that the data is unchanged, and that the count is the same regardless of the sizes of the reads.
 func FuzzScans(f *testing.F) {
 	photo, err := os.ReadFile("testdata/picture.jpg")
 	if err != nil {

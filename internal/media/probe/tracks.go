@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// A film's picture and duration follow from its tracks: their samples and the entries that describe them. The headers
-// of the film and of each track repeat these, but some programs leave them empty or wrong.
+// A video's picture and duration follow from its tracks: their samples and the entries that describe them. The headers
+// of the video and of each track repeat these, but some programs leave them empty or wrong.
 
-// facts returns the facts from a film's tracks, or the zero value if no track has a picture.
+// facts returns the facts from a video's tracks, or the zero value if no track has a picture.
 func (f *film) facts() (Facts, error) {
 	for i := range f.tracks {
 		t := &f.tracks[i]
@@ -30,7 +30,7 @@ func (f *film) facts() (Facts, error) {
 	return Facts{}, nil
 }
 
-// checked returns the facts, or the problem of a film with these facts.
+// checked returns the facts, or an error if a valid video cannot have them.
 func (facts Facts) checked() (Facts, error) {
 	switch {
 	case facts.Width < 1 || facts.Height < 1:
@@ -69,7 +69,7 @@ func (f *film) picture(t *track) (Facts, error) {
 	}, nil
 }
 
-// playing adds the duration of a film that shows the given track, its frame rate, and its sound codec.
+// playing adds the duration of a video that shows the given track, its frame rate, and its sound codec.
 func (f *film) playing(shown *track, facts Facts) (Facts, error) {
 	samples, err := f.samples(shown)
 	if err != nil {
@@ -88,14 +88,14 @@ func (f *film) playing(shown *track, facts Facts) (Facts, error) {
 	return facts, nil
 }
 
-// duration returns the duration of a film that shows the given track with the given samples. In a fragmented film, it
-// comes from a box for that purpose, from the samples of its video, or from an index. In any other film it comes from
-// the samples, or from the headers if there is no table of samples.
+// duration returns the duration of a video that shows the given track with the given samples. In a fragmented video, it
+// comes from a box for that purpose, from the samples of its video track, or from an index. In any other video it comes
+// from the samples, or from the headers if there is no table of samples.
 func (f *film) duration(shown *track, samples samples) (time.Duration, error) {
 	long := time.Duration(0)
 	if f.parts {
 		if long = lasting(f.parted, f.timescale); long == 0 {
-			// The header may describe only the start of the film.
+			// The header may describe only the start of the video.
 			long = max(lasting(f.whole, f.timescale), lasting(samples.units, shown.timescale))
 		}
 	} else {
@@ -152,7 +152,7 @@ func lasting(units float64, timescale uint32) time.Duration {
 }
 
 type samples struct {
-	// count is how many there are, and units is their total duration, in units of the track's timescale.
+	// count is the number of samples, and units is their total duration, in units of the track's timescale.
 	count, units float64
 	// first is the first sample's duration. other counts samples that are at least a quarter longer or shorter.
 	first, other float64
@@ -184,7 +184,8 @@ func (s *samples) vary() bool {
 	return min(s.other, s.count-s.other)*share > s.count
 }
 
-// maxEntries limits how much of a table is read, to 8 MiB: two hours of frames with different durations, at 120 per s.
+// maxEntries limits the number of entries read from a table, to 8 MiB: two hours of frames with different durations, at
+// 120 frames per second.
 const maxEntries = 1 << 20
 
 // samples returns a track's samples, both in its table and in fragments.

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/internal/media/probe"
 )
 
-// reel is the description of a generated film with one picture and one sound. All its timescales are 1000.
+// reel describes a generated video with a picture track and a sound track. All its timescales are 1000.
 type reel struct {
 	// header is the duration in mvhd, presented the one in tkhd, and length the one in mdhd.
 	header, presented, length uint32
@@ -182,7 +182,7 @@ func TestProbeTracks(t *testing.T) {
 	}
 }
 
-// A film with a compressed header may be intact: Herald cannot read it, and says so.
+// A video with a compressed header may be intact: Herald cannot read it, and says so.
 func TestProbeCompressedHeader(t *testing.T) {
 	data := reel{header: 1000, width: 320, height: 240, more: box("cmov", box("dcom", "zlib"))}.bytes()
 	_, err := probe.Probe(bytes.NewReader(data), int64(len(data)), movType)

@@ -28,13 +28,13 @@ type FileReader interface {
 type Verifier struct {
 	Store FileReader
 	Clock clock.PassiveClock
-	// Unconvertible returns why an image cannot be converted for a platform that does not accept it, phrased to follow
-	// "the file", or "" if it can be (rendition.Unconvertible). A non-nil error means that reading the image failed. If
-	// Unconvertible is nil, this is not checked.
+	// Unconvertible returns the reason an image cannot be converted for a platform that does not accept it, phrased to
+	// follow "the file", or "" if it can be (rendition.Unconvertible). A non-nil error means that reading the image
+	// failed. If Unconvertible is nil, this is not checked.
 	Unconvertible func(r io.ReaderAt, size int64, mimeType string) (string, error)
 }
 
-// maxAttempts limits how often a file is examined because it keeps being overwritten.
+// maxAttempts limits how often a file that keeps being overwritten is examined.
 const maxAttempts = 3
 
 // Overwritten is the state of a Media whose file cannot be examined because its client keeps overwriting it. That ends

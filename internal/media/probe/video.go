@@ -21,7 +21,8 @@ type film struct {
 	// media, index and parts are true if there are frames (mdat), a description (moov) and fragments (moof), respectively.
 	media, index, parts bool
 	timescale           uint32
-	// whole is the film's duration without its fragments, parted with them, in timescale units. Zero means unknown.
+	// whole is the video's duration without its fragments, and parted its duration with them, in timescale units. Zero
+	// means unknown.
 	whole, parted float64
 	tracks        []track
 	run           run
@@ -38,7 +39,7 @@ type track struct {
 	turned        bool
 	timescale     uint32
 	// length is the duration in the header of the track's samples, in units of its timescale. presented is the duration in
-	// the track's header, in units of the film's timescale.
+	// the track's header, in units of the video's timescale.
 	length, presented float64
 	edited            bool
 	// times is the table of sample durations outside of fragments, and entry is the first description of the samples'
@@ -46,7 +47,7 @@ type track struct {
 	times, entry box
 }
 
-// video examines an MP4 or QuickTime film by its boxes, without its frames.
+// video examines an MP4 or QuickTime video: its boxes, but not its frames.
 func video(file *store.BlockReader, size int64) (Facts, error) {
 	f := film{boxes: boxes{file: file, size: size}, fragments: map[uint32]*fragments{}, indexed: map[uint32]time.Duration{}}
 	err := f.walk(box{end: size}, "")
@@ -75,7 +76,7 @@ func unreadable(err error) *InvalidFileError {
 
 // walk reads the boxes within a box of the given kind, which is empty for the file itself.
 func (f *film) walk(outer box, kind string) error {
-	// A rest that is shorter than a header is the zero that ends some QuickTime boxes.
+	// A remainder that is shorter than a header is the zero that ends some QuickTime boxes.
 	for at := outer.start; outer.end-at >= boxHeader; {
 		f.seen++
 		if f.seen > maxBoxes {
@@ -97,8 +98,8 @@ func (f *film) walk(outer box, kind string) error {
 }
 
 // ignores reports whether a damaged box of this kind is skipped together with the rest of the file. Programs append
-// tags and padding to a complete film, which players skip. Damage to a box of the film itself means that the file is
-// cut off.
+// tags and padding to a complete video, and players skip these. Damage to a box of the video itself means that the file
+// is cut off.
 func (f *film) ignores(kind [4]byte) bool {
 	switch string(kind[:]) {
 	case "ftyp", "styp", "moov", "moof", "mdat", "sidx":
@@ -175,8 +176,8 @@ func (f *film) readTrack(path string, b box) (err error) {
 
 func (f *film) track() *track { return &f.tracks[len(f.tracks)-1] }
 
-// handler reads hdlr, which distinguishes video and sound tracks (ISO 14496-12, section 8.4.3). QuickTime has more
-// handlers in a track, after the relevant one.
+// handler reads hdlr, which distinguishes video and sound tracks (ISO 14496-12, section 8.4.3). QuickTime tracks have
+// additional handlers after the relevant one.
 func (f *film) handler(b box) error {
 	const kind, end = 8, 12
 	data, err := f.fields(b, end)

@@ -85,7 +85,7 @@ func TestResponseIsUntrusted(t *testing.T) {
 	}
 }
 
-// The process accepts nothing but jobs.
+// The process rejects any input other than a job.
 func FuzzJob(f *testing.F) {
 	picture, err := os.ReadFile("../probe/testdata/picture.png")
 	if err != nil {
@@ -110,7 +110,7 @@ func FuzzJob(f *testing.F) {
 	})
 }
 
-// Any answer that is accepted as a rendition is one.
+// An answer that is accepted is always a valid rendition.
 func FuzzAnswer(f *testing.F) {
 	j := job{MIMEType: pngType, Width: 40, Height: 30, Target: Target{Types: []string{jpegType, pngType}, MaxBytes: 4 << 10, MaxWidth: 20}}
 	f.Add(answered(f, answer{Outcome: outcomeMade, MIMEType: jpegType, Width: 20, Height: 15}, drawn(f, 20, 15, jpegType)))

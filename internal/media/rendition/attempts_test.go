@@ -36,7 +36,7 @@ func marks(files *memory) (count int) {
 	return count
 }
 
-// A file that exhausts a resource always does, so every process rejects it from then on.
+// A file that exhausts a resource would do so every time, so every process rejects it from then on.
 func TestExhaustionIsPermanent(t *testing.T) {
 	for resource, says := range map[rendition.Resource]string{
 		rendition.ResourceTime: "20 seconds", rendition.ResourceMemory: "memory", rendition.ResourceCrash: "crashes",
@@ -138,7 +138,7 @@ func (u *undeletable) Delete(ctx context.Context, key string) error {
 	return u.memory.Delete(ctx, key)
 }
 
-// If the store fails in the middle, however often, the file is not rejected.
+// If the store fails during the work, even repeatedly, the file is not rejected.
 func TestStoreOutageDoesNotRejectTheFile(t *testing.T) {
 	files := &undeletable{memory: newMemory()}
 	shelf := rendition.NewCache(files, rendition.NewSlots(1))
@@ -172,7 +172,7 @@ func begin(config string) {
 	_, _ = os.Stdout.WriteString(err.Error() + "\n")
 }
 
-// A file that takes down the manager is tried three times, by whichever processes.
+// A file that takes down the manager is tried three times in total, regardless of the process.
 func TestAbandonedAfterThreeStarts(t *testing.T) {
 	config := storetest.Start(t)
 	data, err := json.Marshal(config) //nolint:musttag // it goes to this program only

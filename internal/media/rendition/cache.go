@@ -144,7 +144,7 @@ func (s *Cache) GetOrCreate(ctx context.Context, key string, create func() (Outp
 }
 
 // attemptMarker is a file in the store that records that work has started. It is stored next to the rendition before
-// the work, and deleted afterwards. It remains only if the process dies.
+// the work starts, and deleted afterwards. It remains only if the process dies.
 type attemptMarker struct {
 	// Attempts is how often the work was started without finishing.
 	Attempts int `json:"begun"`

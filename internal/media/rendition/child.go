@@ -26,15 +26,15 @@ type job struct {
 	// Width, Height, Orientation and Profile come from the header, which the manager has read and validated.
 	Width, Height, Orientation int
 	Profile                    []byte
-	// Inks is the profile for the colours of a CMYK picture, or nil if it has none.
+	// Inks is the profile for the colors of a CMYK picture, or nil if it has none.
 	Inks []byte
 	// Gamma is probe.Header.Gamma.
 	Gamma  float64
 	Target Target
-	// Mend means that a JPEG's pixels are damaged and its intact part is to be shown.
+	// Mend means that a JPEG's pixels are damaged and only its intact part is converted.
 	Mend bool
 
-	// room is how much memory the conversion leaves.
+	// room is the memory that the conversion leaves free, in bytes.
 	room int64
 }
 
@@ -64,7 +64,7 @@ type answer struct {
 }
 
 const (
-	// longestJob leaves room for a colour profile in base64.
+	// longestJob leaves room for a color profile in base64.
 	longestJob = 6 << 20
 	// longestAnswer limits an answer without the rendition, and longestCause limits its text for logs.
 	longestAnswer = 4 << 10
@@ -80,7 +80,7 @@ func writeMessage(w io.Writer, message any) error {
 	return err
 }
 
-// readMessage reads a job or an answer that has at most longest bytes.
+// readMessage reads a job or an answer of at most longest bytes.
 func readMessage(r io.Reader, longest uint32, message any) error {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -100,7 +100,7 @@ func readMessage(r io.Reader, longest uint32, message any) error {
 	return nil
 }
 
-// limits are the limits of the process. A photo needs a small part of the time.
+// limits are the limits of the process. A photo takes only a fraction of the time.
 var limits = isolate.Limits{Data: maxData, CPU: maxTime, Files: 16}
 
 const (

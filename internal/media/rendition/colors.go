@@ -12,8 +12,8 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// decodeWebP decodes a WebP to the colours that its encoder was given. The lossy format stores brightness from 16 to
-// 235 and colour from 16 to 240 (RFC 6386, section 9.2, by ITU-R BT.601). The library returns these values unchanged,
+// decodeWebP decodes a WebP to the colors that its encoder was given. The lossy format stores brightness from 16 to
+// 235 and color from 16 to 240 (RFC 6386, section 9.2, by ITU-R BT.601). The library returns these values unchanged,
 // while the types in package image use all 256 values: black would become 16, and white 235.
 func decodeWebP(r io.Reader) (image.Image, error) {
 	picture, err := webp.Decode(r)
@@ -26,7 +26,7 @@ func decodeWebP(r io.Reader) (image.Image, error) {
 	return picture, err
 }
 
-// The ranges of values in a lossy WebP, and the middle of a colour's range.
+// The ranges of values in a lossy WebP, and the middle of a color's range.
 const (
 	minLuma, maxLuma     = 16, 235
 	minChroma, maxChroma = 16, 240

@@ -35,7 +35,7 @@ func gamma(value float64) []byte {
 	return binary.BigEndian.AppendUint32(nil, uint32(math.Round(value*100_000)))
 }
 
-// flat returns a picture with one colour in the colour model of another picture.
+// flat returns a picture with one color in the color model of another picture.
 func flat[P interface {
 	image.Image
 	Set(x, y int, c color.Color)
@@ -83,14 +83,14 @@ func TestGamma(t *testing.T) {
 	}
 }
 
-// picture returns the colour in the middle of a PNG's rendition.
+// picture returns the color in the middle of a PNG's rendition.
 func picture(t *testing.T, data []byte) color.Color {
 	t.Helper()
 	p := shown(t, data, pngType, rendition.Target{Types: []string{jpegType}})
 	return p.At(p.Bounds().Dx()/2, p.Bounds().Dy()/2)
 }
 
-// TestGammaPreservesTransparency checks that colours are converted, but not their transparency.
+// TestGammaPreservesTransparency checks that colors are converted, but not their transparency.
 func TestGammaPreservesTransparency(t *testing.T) {
 	for name, model := range map[string]interface {
 		image.Image
@@ -105,7 +105,7 @@ func TestGammaPreservesTransparency(t *testing.T) {
 	}
 }
 
-// rainbow returns a smooth picture with every hue, black, white and the colours between them. If veiled, it has a
+// rainbow returns a smooth picture with every hue, black, white and the colors between them. If veiled, it has a
 // transparent end.
 func rainbow(veiled bool) *image.NRGBA {
 	const width, height = 192, 128
@@ -127,7 +127,7 @@ func rainbow(veiled bool) *image.NRGBA {
 	return picture
 }
 
-// painted returns the middle row of the rainbow in palette colours. The lower half is veiled, and the left edge is
+// painted returns the middle row of the rainbow in palette colors. The lower half is veiled, and the left edge is
 // transparent.
 func painted() *image.Paletted {
 	from := rainbow(false)
@@ -148,7 +148,7 @@ func painted() *image.Paletted {
 	return picture
 }
 
-// TestDisplayP3 checks that a PNG that identifies its colours with cICP is shown in these colours.
+// TestDisplayP3 checks that a PNG that identifies its colors with cICP is shown in these colors.
 func TestDisplayP3(t *testing.T) {
 	// From Display P3 to sRGB, both as light (CSS Color 4, section 10.7).
 	m := [3][3]float64{{1.2249402, -0.2249402, 0}, {-0.0420569, 1.0420569, 0}, {-0.0196376, -0.0786361, 1.0982735}}

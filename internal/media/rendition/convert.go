@@ -159,11 +159,12 @@ func (j *job) load(l layout, file io.Reader) (picture *image.RGBA, opaque bool, 
 const (
 	// readBufferSize is the size of one read.
 	readBufferSize = 64 << 10
-	// maxScans is the maximum number of scans in a JPEG. Encoders make about ten, and each takes as long as a picture.
+	// maxScans is the maximum number of scans in a JPEG. Encoders make about ten, and decoding each takes as long as
+	// decoding a picture.
 	maxScans = 100
 )
 
-// errScans means more than maxScans in a JPEG, errSmall a picture that has too many bytes at any size.
+// errScans means that a JPEG has more than maxScans scans, and errSmall that a picture has too many bytes at any size.
 var (
 	errScans = probe.ErrScans
 	errSmall = errors.New("the rendition cannot be made small enough")
@@ -179,7 +180,7 @@ func decode(decoder func(io.Reader) (image.Image, error), r io.Reader) (picture 
 	return decoder(r)
 }
 
-// space returns a profile's colour space, or "": red, green and blue, inks, or gray (ICC.1, section 7.2).
+// space returns the signature of a profile's color space (ICC.1, section 7.2), or "" if the profile is too short.
 func space(profile []byte) string {
 	const header, at = 128, 16
 	if len(profile) < header {

@@ -19,8 +19,9 @@ const (
 	turnedFrom = 5
 )
 
-// shrink scales a picture down to the given width and height. It halves the picture, averaging four points each, until
-// it is less than twice as large, and then fits it. A filter over that many points at once would need much more memory.
+// shrink scales a picture down to the given width and height. It repeatedly halves the picture, averaging groups of
+// four pixels, until it is less than twice as large, and then fits it. A single filter over that many pixels would need
+// much more memory.
 func shrink(src image.Image, width, height int) *image.RGBA {
 	for b := src.Bounds(); b.Dx() >= 2*width && b.Dy() >= 2*height; b = src.Bounds() {
 		src = fit(src, b.Dx()/2, b.Dy()/2)
@@ -52,7 +53,7 @@ func compose(src *image.RGBA, orientation int, l layout, ground color.Color) *im
 	return canvas
 }
 
-// white reports whether a picture is white except for a few points, which are too few to be seen.
+// white reports whether a picture is white except for pixels that are too few to be seen.
 func white(picture *image.RGBA) bool {
 	const bright, few = 240, 1000 // one in a thousand
 	left := len(picture.Pix) / 4 / few

@@ -21,7 +21,7 @@ var qualities = []int{90, 85, 80, 75, 65}
 // errTooLong aborts writing a file that exceeds its limit.
 var errTooLong = errors.New("the file is too long")
 
-// bounded is a file in memory that must not exceed its bound, unless that is zero. Encoders do not write colour
+// bounded is a file in memory that must not exceed its bound, unless that is zero. Encoders do not write color
 // profiles: extra is inserted later, after the file's first bytes, and counts towards the bound.
 type bounded struct {
 	bytes.Buffer
@@ -49,7 +49,7 @@ func (b *bounded) file(first int, err error) ([]byte, error) {
 	}
 }
 
-// encodeJPEG encodes a picture at the best quality within the bound, or returns nil. The profile defines its colours.
+// encodeJPEG encodes a picture at the best quality within the bound, or returns nil. The profile defines its colors.
 func encodeJPEG(picture *image.RGBA, profile []byte, bound int64) ([]byte, error) {
 	for _, quality := range qualities {
 		out := &bounded{bound: bound, extra: jpegProfile(profile)}
@@ -77,7 +77,7 @@ const (
 	pngStart  = 8 + 25
 )
 
-// jpegProfile returns a colour profile as a JPEG stores it, in parts of 64 KiB (ICC.1, annex B.4), or nil for none.
+// jpegProfile returns a color profile as a JPEG stores it, in parts of 64 KiB (ICC.1, annex B.4), or nil for none.
 func jpegProfile(profile []byte) []byte {
 	const name, longest = "ICC_PROFILE\x00", 0xffff - 2 - 14
 	var out []byte
@@ -92,7 +92,7 @@ func jpegProfile(profile []byte) []byte {
 	return out
 }
 
-// pngProfile returns a colour profile as a PNG stores it (third edition, section 11.3.2.3), or nil if there is none.
+// pngProfile returns a color profile as a PNG stores it (third edition, section 11.3.2.3), or nil if there is none.
 func pngProfile(profile []byte) ([]byte, error) {
 	if len(profile) == 0 {
 		return nil, nil

@@ -23,7 +23,7 @@ type FrameExtractor struct {
 	Timeout time.Duration
 }
 
-// runTime is the default timeout for a run, which reads a few megabytes and decodes from the preceding key frame on.
+// runTime is the default timeout for a run, which reads a few megabytes and decodes from the preceding key frame.
 const runTime = time.Minute
 
 // maxPicture is the maximum size of a picture in bytes. It has been YouTube's limit for years, and is ten times the
@@ -72,11 +72,11 @@ func arguments(address string, at time.Duration) []string {
 		"-protocol_whitelist", "http,tcp", "-f", "mov",
 		// A single thread holds the fewest frames in memory.
 		"-threads", "1", "-filter_threads", "1",
-		// Decoding starts at the key frame before the requested moment. The frames in between have negative times.
+		// Decoding starts at the key frame before the requested time. The frames in between have negative times.
 		"-noaccurate_seek", "-ss", strconv.FormatFloat(at.Seconds(), 'f', 3, 64), "-i", address,
 		// Only the first video stream that is not a cover picture.
 		"-map", "0:V:0",
-		// The last frame is repeated forever, so that a moment after the end shows it. ffmpeg applies a film's rotation.
+		// The last frame is repeated forever, so it is shown for times after the end. ffmpeg applies a video's rotation.
 		"-vf", "tpad=stop=-1:stop_mode=clone,select='gte(t,0)'," + scale(),
 		"-frames:v", "1", "-map_metadata", "-1",
 		"-c:v", "mjpeg", "-pix_fmt", "yuvj420p", "-q:v", "3", "-f", "mjpeg", "pipe:1",
@@ -90,8 +90,8 @@ func scale() string {
 	return fmt.Sprintf("scale=w='max(1,round(iw*sar*%s))':h='max(1,round(ih*%s))',setsar=1", factor, factor)
 }
 
-// Extract returns the picture at the given moment of a video: the first frame from there on, or the last frame if there
-// is none. The error is an *ExtractError, or comes from reading the video.
+// Extract returns the picture at the given time in a video: the first frame at or after that time, or the last frame if
+// there is none. The error is an *ExtractError, or comes from reading the video.
 func (f FrameExtractor) Extract(ctx context.Context, video VideoSource, at time.Duration) (Picture, error) {
 	timeout := f.Timeout
 	if timeout == 0 {

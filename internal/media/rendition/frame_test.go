@@ -75,7 +75,7 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// TestExtractScalesPixels checks that a film whose pixels are not square is not squeezed.
+// TestExtractScalesPixels checks that a video whose pixels are not square is not squeezed.
 func TestExtractScalesPixels(t *testing.T) {
 	ffmpeg := frameExtractor(t)
 	for name, tc := range map[string]struct {
@@ -110,7 +110,7 @@ func TestExtractScalesPixels(t *testing.T) {
 	}
 }
 
-// The film has 15 frames, 100 ms apart.
+// The video has 15 frames, 100 ms apart.
 func TestExtractAtTime(t *testing.T) {
 	program, film := frameExtractor(t), videoOf(sample(t, "tail.mp4"))
 	at := func(moment time.Duration) string {
@@ -160,7 +160,7 @@ func TestExtractFails(t *testing.T) {
 	}
 }
 
-// A failing store, or another file in it, is not the film's fault.
+// A failing store, or another file in it, is not the video's fault.
 func TestExtractReturnsReadErrors(t *testing.T) {
 	program := frameExtractor(t)
 	for name, want := range map[string]error{"changed": store.ErrChanged, "down": errors.New("the store is down")} {
@@ -257,7 +257,7 @@ func TestChildIsKilled(t *testing.T) {
 	}
 }
 
-// A small film can request any number of large frames (here 17 of 50 MB, in a file of a few kilobytes). The limit per
+// A small video can request any number of large frames (here 17 of 50 MB, in a file of a few kilobytes). The limit per
 // process determines the size of the manager's pod.
 func TestExtractLimitsMemory(t *testing.T) {
 	program := frameExtractor(t)

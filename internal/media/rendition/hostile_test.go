@@ -30,7 +30,7 @@ func (b *jpegParts) segment(marker byte, content []byte) {
 	b.Write(content)
 }
 
-// sampledJPEG returns an empty progressive JPEG whose colour sampling takes a lot of memory.
+// sampledJPEG returns an empty progressive JPEG whose color sampling takes a lot of memory.
 func sampledJPEG(width, height int, brightness, colour byte) []byte {
 	var b jpegParts
 	b.Write([]byte{0xff, 0xd8})
@@ -63,7 +63,7 @@ func (b *bits) put(value uint64, count uint) {
 	}
 }
 
-// uniform writes a code whose first symbols all have the same length; a code with one symbol has none.
+// uniform writes a code whose first symbols have codes of the same length. For a single symbol, use none.
 func (b *bits) uniform(symbols, length int) {
 	b.put(0, 1)
 	at := bytes.IndexByte([]byte{17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, byte(length))
@@ -98,7 +98,7 @@ func groupBomb(width, height, groups int) []byte {
 	b.put(uint64(width-1), 14)
 	b.put(uint64(height-1), 14)
 	b.put(0, 1+3+1) // opaque, version 0, not transformed
-	b.put(1, 1)     // with a cache of colours
+	b.put(1, 1)     // with a cache of colors
 	b.put(11, 4)
 	b.put(1, 1) // with groups
 	side := uint(2)
@@ -150,7 +150,7 @@ func groupBomb(width, height, groups int) []byte {
 	return out.Bytes()
 }
 
-// The process that decodes a file limits what it costs, whatever the file claims, and the reason is reported.
+// The decoding process limits the cost of a file, regardless of what the file claims, and the reason is reported.
 func TestHostileFilesAreRefused(t *testing.T) {
 	if !alone(t) {
 		return
@@ -184,7 +184,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	}
 }
 
-// A hundred scans are accepted, and no more.
+// A JPEG with a hundred scans is accepted.
 func TestProgressivePictureIsConverted(t *testing.T) {
 	files := newMemory()
 	if _, err := rendition.NewRenderer(files).Make(t.Context(), files.source(t, mediatest.Scans(80, 80, 99), jpegType), narrow); err != nil {

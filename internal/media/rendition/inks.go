@@ -13,10 +13,10 @@ import (
 	"github.com/kovidgoyal/imaging/prism/meta/icc"
 )
 
-// errInks is returned for a profile that cannot convert colours.
+// errInks is returned for a profile that cannot convert colors.
 var errInks = errors.New("the ink profile is invalid")
 
-// printed scales a CMYK picture down and converts it to sRGB by its profile, the way browsers do: with the perceptual
+// printed scales a CMYK picture down and converts it to sRGB using its profile, as browsers do: with the perceptual
 // intent and without black point compensation.
 func printed(inks *image.CMYK, width, height int, profile []byte) (picture *image.RGBA, err error) {
 	// The profile is untrusted, and the library may panic on it.
@@ -34,13 +34,13 @@ func printed(inks *image.CMYK, width, height int, profile []byte) (picture *imag
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errInks, err)
 	}
-	// Scaling treats all four bytes of a point the same way.
+	// Scaling treats all four bytes of a pixel the same way.
 	picture = shrink(&image.RGBA{Pix: inks.Pix, Stride: inks.Stride, Rect: inks.Rect}, width, height)
 	var from, to [channels]float64
 	last := [channels]uint8{}
 	for at := 0; at+channels <= len(picture.Pix); at += channels {
 		point := picture.Pix[at : at+channels : at+channels]
-		if at > 0 && [channels]uint8(point) == last { // Pictures have areas of one colour.
+		if at > 0 && [channels]uint8(point) == last { // Pictures have areas of one color.
 			copy(point, picture.Pix[at-channels:at])
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// inkProfile returns a printing profile with white paper and gray inks for every colour (ICC.1, section 10.11:
+// inkProfile returns a printing profile with white paper and gray inks for every color (ICC.1, section 10.11:
 // lut8Type). kind is the type of its table, which lacks the missing bytes at the end.
 func inkProfile(space, kind string, missing int) []byte {
 	const inks, seen, header = 4, 3, 128 + 4 + 12
@@ -44,7 +44,7 @@ func inkProfile(space, kind string, missing int) []byte {
 	return slices.Concat(profile, table)
 }
 
-// plainInks converts the sample, which stores brightness and colours and black, to a picture that stores the four inks.
+// plainInks converts the sample, which stores brightness, colors and black, to a picture that stores the four inks.
 func plainInks(t *testing.T, data []byte) []byte {
 	t.Helper()
 	const transform = 11
@@ -57,7 +57,7 @@ func plainInks(t *testing.T, data []byte) []byte {
 	return out
 }
 
-// TestInks converts CMYK pictures by their profiles.
+// TestInks converts CMYK pictures using their profiles.
 func TestInks(t *testing.T) {
 	mixed := sample(t, "ycck.jpg")
 	with := func(data, profile []byte) []byte {
@@ -98,7 +98,7 @@ func TestInks(t *testing.T) {
 	}
 }
 
-// colorfulness returns the largest difference between a point's channels.
+// colorfulness returns the largest difference between a pixel's channels.
 func colorfulness(picture image.Image) (most int) {
 	for y := range picture.Bounds().Dy() {
 		for x := range picture.Bounds().Dx() {

@@ -5,5 +5,6 @@
 
 package rendition_test
 
-// raced is true for processes with the race detector, which takes more memory than any limit. They are not limited.
+// raced is true for processes with the race detector, which takes more memory than any limit allows. Such processes are
+// not limited.
 const raced = false

@@ -61,7 +61,7 @@ func TestBlank(t *testing.T) {
 	}
 }
 
-// pngWithProfile puts a colour profile after the header of a PNG.
+// pngWithProfile puts a color profile after the header of a PNG.
 func pngWithProfile(t *testing.T, data, profile []byte) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -74,7 +74,7 @@ func pngWithProfile(t *testing.T, data, profile []byte) []byte {
 }
 
 // A rendition consists of pixels: it has none of the file's other metadata, such as the location, even if it has a
-// colour profile.
+// color profile.
 func TestMetadataIsRemoved(t *testing.T) {
 	const place = "47.2 N 8.5 E"
 	profile := make([]byte, 200)
@@ -107,10 +107,10 @@ func TestMetadataIsRemoved(t *testing.T) {
 	}
 }
 
-// TestDamagedPixels checks that the intact part of a JPEG that viewers show is converted: the platforms that accept the
-// original show it, too.
+// TestDamagedPixels checks that the intact part of a damaged JPEG is converted. Viewers show it, and so do platforms
+// that accept the original.
 func TestDamagedPixels(t *testing.T) {
-	// broken returns data with bytes that are not a code, at the given distance from its end.
+	// broken returns data with an invalid code at the given distance from its end.
 	broken := func(data []byte, fromEnd int) []byte {
 		out := bytes.Clone(data)
 		copy(out[len(out)-fromEnd:], "\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00\xff\x00")

@@ -24,7 +24,7 @@ var Child = []string{"decode", "image"}
 const (
 	// maxBytes limits a rendition whose target has no limit.
 	maxBytes = 32 << 20
-	// maxStderr limits how much output of a crashing process is stored.
+	// maxStderr limits the stored output of a crashing process.
 	maxStderr = 4 << 10
 )
 
@@ -151,7 +151,7 @@ func (j *job) validate(output []byte) (Output, error) {
 // errDecoded is returned for an image whose pixels the decoder rejects.
 var errDecoded = errors.New("the image cannot be decoded")
 
-// ErrSlow is returned for a conversion that timed out after taking more processor time than a photo needs. The machine
+// ErrSlow is returned for a conversion that timed out after taking more CPU time than a photo needs. The machine
 // or the file may be at fault, so it may be retried a few times.
 var ErrSlow = errors.New("the conversion did not end in time")
 

@@ -15,8 +15,8 @@ type Slots struct{ queue *queue }
 // NewSlots returns Slots with the given number of slots.
 func NewSlots(places int) Slots { return Slots{newQueue(places)} }
 
-// queue lets a limited number of callers work at the same time. Teams take turns, however many files one team has
-// waiting, and each team's files are processed in order. Only one caller at a time works on a key.
+// queue lets a limited number of callers work at the same time. Teams take turns, regardless of the number of files
+// that a team has waiting, and each team's files are processed in order. Only one caller at a time works on a key.
 type queue struct {
 	mu   sync.Mutex
 	free int
@@ -58,7 +58,7 @@ func (q *queue) acquire(ctx context.Context, team, key string) (leave func(), er
 		q.remove(team, i)
 		return nil, ctx.Err()
 	}
-	// The turn came at the same time.
+	// The caller's turn came at the same time as the cancellation.
 	return leave, nil
 }
 

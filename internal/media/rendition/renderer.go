@@ -36,8 +36,8 @@ func NewRendererWithSlots(store FileStore, places int) *Renderer {
 	return &Renderer{store: store, cache: NewCache(store, NewSlots(places)), places: places, memory: math.MaxInt64}
 }
 
-// ReserveSlots returns slots for other work that runs one at a time and takes each bytes of memory. If this process and
-// its child processes do not have enough memory for both, they are the image slots.
+// ReserveSlots returns slots for other work that runs one at a time and takes each bytes of memory. If there is not
+// enough memory for that work in addition to image conversions, it returns the slots for images.
 func (m *Renderer) ReserveSlots(each uint64) Slots {
 	if fitsBeside(m.places, m.memory, each) {
 		m.others += int64(each) //nolint:gosec // a constant of this program

@@ -1,10 +1,10 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rendition converts files that Herald accepts but a platform does not, in separate processes. Images get
-// another format, fewer pixels or bytes, or bars at the sides. ffmpeg converts videos to H.264 and AAC, with fewer
-// pixels, another frame rate or fewer bits, and with the index first; it also extracts thumbnails. An installation may
-// lack ffmpeg. A rendition is made once and kept in the store next to the file.
+// Package rendition converts files that Herald accepts but a platform does not, in separate processes. Images get a
+// different format, fewer pixels or bytes, or bars at the sides. ffmpeg converts videos to H.264 and AAC, with fewer
+// pixels, a different frame rate or a lower bit rate, and with the index first; it also extracts thumbnails. An
+// installation may lack ffmpeg. A rendition is made once and kept in the store next to the file.
 package rendition
 
 import (

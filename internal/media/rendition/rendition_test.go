@@ -173,7 +173,7 @@ func shown(t *testing.T, data []byte, mimeType string, target rendition.Target) 
 	return picture
 }
 
-// name returns the approximate name of a colour, since compression blurs it.
+// name returns the approximate name of a color, since compression blurs it.
 func name(c color.Color) string {
 	r, g, b, a := c.RGBA()
 	word := ""
@@ -277,14 +277,14 @@ func TestBytesFit(t *testing.T) {
 	}
 }
 
-// The meaning of colours must not be lost: a red in a wide-gamut profile is a different red.
+// The meaning of colors must not be lost: a red in a wide-gamut profile is a different red.
 func TestColourProfileIsPreserved(t *testing.T) {
 	profile := make([]byte, 70_000)
 	copy(profile[16:], "RGB ")
 	copy(profile[len(profile)-4:], "end.")
 	printing := bytes.Clone(profile)
 	copy(printing[16:], "CMYK")
-	// part puts one of two parts of a profile before everything else.
+	// part inserts one of a profile's two parts before everything else.
 	part := func(data []byte, number byte, profile []byte) []byte {
 		return segment(data, 0xe2, append([]byte{'I', 'C', 'C', '_', 'P', 'R', 'O', 'F', 'I', 'L', 'E', 0, number, 2}, profile...))
 	}
@@ -441,7 +441,7 @@ func TestRenditionIsCreatedOnce(t *testing.T) {
 	}
 }
 
-// The key of a rendition is a promise to other processes and later versions: if it changes, everything is made again.
+// Other processes and later versions rely on a rendition's key: if it changes, every rendition is made again.
 func TestKeys(t *testing.T) {
 	source := rendition.Source{Key: "team/uid", ETag: "e1", MIMEType: pngType, Size: 5}
 	if got, want := rendition.Key(source, narrow), "team/uid.dd390af582efd9fce1a95fdc7a7b57d5"; got != want {

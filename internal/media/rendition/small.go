@@ -14,12 +14,12 @@ import (
 // pixels for each.
 const smallSide = 320
 
-// Small is the Target of pictures for lists, which have about 20 KiB.
+// Small returns the Target for pictures in lists. A picture takes about 20 KiB.
 func Small() Target {
 	return Target{Types: []string{jpegType}, MaxWidth: smallSide, MaxHeight: smallSide}
 }
 
-// SourceOf returns the Source of a Media's verified file. ok is false if it is no picture.
+// SourceOf returns the Source of a Media's verified file. ok is false if the file is not a picture.
 func SourceOf(m *v1alpha1.Media) (source Source, ok bool) {
 	if m.Status.Phase != v1alpha1.MediaUploaded || !strings.HasPrefix(string(m.Spec.MimeType), "image/") {
 		return Source{}, false

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// TestSmall verifies the size of a picture for lists.
+// TestSmall checks the size of a picture for lists.
 func TestSmall(t *testing.T) {
 	files := newMemory()
 	source := files.source(t, asPNG(t, noise(2000, 1000)), "image/png")
@@ -24,7 +24,7 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// TestSourceOf verifies of which files a list shows a picture.
+// TestSourceOf checks which files have a picture in lists.
 func TestSourceOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string

@@ -24,7 +24,7 @@ type Thumbnailer struct {
 	store     FileStore
 	extractor Extractor
 	cache     *Cache
-	// failed holds the problems of pictures that could not be made, by key.
+	// failed holds, by key, the errors for pictures that could not be made.
 	failed *lru.Cache
 }
 
@@ -35,15 +35,15 @@ func NewThumbnailer(store FileStore, taker Extractor, turns Slots) *Thumbnailer 
 	return &Thumbnailer{store: store, extractor: taker, cache: NewCache(store, turns), failed: lru.New(rememberedThumbnailProblems)}
 }
 
-// thumbnailVersion is part of every key. Change it whenever the same video and moment give a different picture.
+// thumbnailVersion is part of every key. Change it whenever the same video and time give a different picture.
 const thumbnailVersion = "2"
 
-// ThumbnailKey returns the store's key for the picture at the given moment of a video.
+// ThumbnailKey returns the store's key for the picture at the given time in a video.
 func ThumbnailKey(source Source, at time.Duration) string {
 	return store.Derived(source.Key, store.Digest(fmt.Sprintf("frame %s\n%q\n%d\n%d %d", thumbnailVersion, source.ETag, at.Milliseconds(), maxWidth, maxHeight)))
 }
 
-// Find returns the picture at the given moment of a video, from memory or else from the store. If there is none, the
+// Find returns the picture at the given time in a video, from memory or else from the store. If there is none, the
 // error is the *ExtractError of this process's last attempt, or store.ErrNotFound.
 func (m *Thumbnailer) Find(ctx context.Context, source Source, at time.Duration) (Rendition, error) {
 	key := ThumbnailKey(source, at)
@@ -63,7 +63,7 @@ func (m *Thumbnailer) problem(key string) *ExtractError {
 	return p
 }
 
-// Make returns the picture at the given moment of a video, and makes it if the store has none. The error is an
+// Make returns the picture at the given time in a video, and makes it if the store has none. The error is an
 // *ExtractError, which Find repeats, or comes from the store.
 func (m *Thumbnailer) Make(ctx context.Context, source Source, at time.Duration) (Rendition, error) {
 	key := ThumbnailKey(source, at)

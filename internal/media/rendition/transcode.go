@@ -28,7 +28,7 @@ const MaxTranscodeData = 640 << 20
 var transcodeLimits = isolate.Limits{Data: MaxTranscodeData, AddressSpace: 2 << 30, CPU: transcodeMostTime, Files: 64, Output: v1alpha1.MaxVideoBytes}
 
 const (
-	// transcodeMostTime is the maximum processor time of a conversion. An hour of 1080p takes about half an hour.
+	// transcodeMostTime is the maximum CPU time of a conversion. An hour of 1080p takes about half an hour.
 	transcodeMostTime = 2 * time.Hour
 	// The timeout for a conversion is minTimeout plus slowest times the video's duration, but at most longest. It is
 	// generous because other work may need the processor.
@@ -57,7 +57,7 @@ type FFmpegConverter struct {
 type Conversion struct {
 	Source TranscodeSource
 	Target Profile
-	// HDR means that the video's colours exceed the range of ordinary screens.
+	// HDR means that the video's colors exceed the range of ordinary screens.
 	HDR bool
 }
 

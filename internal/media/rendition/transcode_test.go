@@ -31,7 +31,7 @@ func videoConverter(t *testing.T) rendition.FFmpegConverter {
 	return rendition.FFmpegConverter{Path: path}
 }
 
-// film reads a film, or makes it with ffmpeg from a test picture and a tone.
+// film reads a video, or makes one with ffmpeg from a test picture and a tone.
 func film(t *testing.T, program, arguments string) []byte {
 	t.Helper()
 	path := arguments
@@ -61,7 +61,7 @@ func transcodeVideo(data []byte) rendition.VideoSource {
 	}}
 }
 
-// facts returns the facts about a film.
+// facts returns the facts about a video.
 func facts(t *testing.T, data []byte) probe.Facts {
 	t.Helper()
 	f, err := probe.Probe(bytes.NewReader(data), int64(len(data)), "video/mp4")
@@ -69,7 +69,7 @@ func facts(t *testing.T, data []byte) probe.Facts {
 	return f
 }
 
-// conversion returns the conversion of a film for a platform with the given limits.
+// conversion returns the conversion of a video for a platform with the given limits.
 func conversion(f *probe.Facts, limits platforms.VideoLimits) *rendition.Conversion {
 	c := limits.Conversion(&platforms.File{Width: int(f.Width), Height: int(f.Height), Duration: f.Duration, FrameRate: f.FrameRate, FrameRateVaries: f.FrameRateVaries})
 	return &rendition.Conversion{

@@ -28,11 +28,11 @@ type Transcoder struct {
 	store     FileStore
 	converter Converter
 	cache     *Cache
-	// failed holds the final problems of videos that cannot be converted, by key.
+	// failed holds, by key, the final errors for videos that cannot be converted.
 	failed *lru.Cache
 
 	mu sync.Mutex
-	// progress is how much of each conversion in progress is finished, by key.
+	// progress is the finished share of each conversion in progress, by key.
 	progress map[string]float64
 }
 
@@ -55,7 +55,7 @@ func (m *Transcoder) Find(ctx context.Context, source Source, t Profile) (Rendit
 // Forget makes Find read from the store again.
 func (m *Transcoder) Forget(r Rendition) { m.cache.Forget(r) }
 
-// Progress returns how much of a conversion is finished, from 0 to 1, and whether it is in progress.
+// Progress returns the finished share of a conversion, from 0 to 1, and whether it is in progress.
 func (m *Transcoder) Progress(source Source, t Profile) (share float64, underWay bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

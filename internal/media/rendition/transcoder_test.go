@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// converter returns a film or an error, and counts its calls.
+// converter returns a video or an error, and counts its calls.
 type converter struct {
 	film  []byte
 	err   error

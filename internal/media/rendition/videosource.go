@@ -44,14 +44,14 @@ type servedVideo struct {
 	end   context.CancelCauseFunc
 }
 
-// longestHeader is the maximum size of a request header in bytes: ffmpeg's headers have about two hundred, and the
-// child has the same limit for connections as for files.
+// longestHeader is the maximum size of a request header in bytes: ffmpeg's headers take about two hundred. The number
+// of concurrent headers is limited too, since the child's connections count as open files.
 const longestHeader = 8 << 10
 
 // headerTimeout is the timeout for reading a request header.
 const headerTimeout = 10 * time.Second
 
-// newServedVideo returns a source. It serves nothing until serve is called.
+// newServedVideo returns a servedVideo. It serves nothing until serve is called.
 func newServedVideo(ctx context.Context, video VideoSource) *servedVideo {
 	ctx, end := context.WithCancelCause(ctx)
 	s := &servedVideo{address: "http://127.0.0.1/video", reads: ctx, end: end}
@@ -80,7 +80,7 @@ func (s *servedVideo) close() {
 	s.served.Wait()
 }
 
-// failure returns why the video could not be read, or nil if it could be or the run ended before.
+// failure returns the error from reading the video, or nil if there was none before the run ended.
 func (s *servedVideo) failure() error {
 	if err := context.Cause(s.reads); err != nil && !ffmpegEnded(err) {
 		return fmt.Errorf("cannot read the video: %w", err)
@@ -92,7 +92,7 @@ func ffmpegEnded(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// videoReader reads a video from its offset on, through one stream until Seek changes the offset.
+// videoReader reads a video, starting at its offset, through one stream until Seek changes the offset.
 type videoReader struct {
 	ctx    context.Context //nolint:containedctx // io.ReadSeeker has no context parameter
 	video  VideoSource

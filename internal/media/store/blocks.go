@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// firstRead is the size of a read at a new position. In a fragmented film, every fragment is visited, and one such
+	// firstRead is the size of a read at a new position. In a fragmented video, every fragment is visited, and one such
 	// read usually covers all of a fragment's metadata.
 	firstRead = 8 << 10
 	// maxRead limits the size of one read. A read that directly follows another is twice as long, up to this.
 	maxRead = 128 << 10
-	// cachedBlocks is how many of the last reads are cached: readers alternate between the start, the end and the current
-	// position. Together with maxRead, it limits the memory per file to 1 MiB.
+	// cachedBlocks is the number of recent reads that are cached: readers alternate between the start, the end and the
+	// current position. Together with maxRead, it limits the memory per file to 1 MiB.
 	cachedBlocks = 8
 )
 
@@ -28,7 +28,7 @@ var ErrReadBudget = errors.New("too much of the file would have to be read")
 type BlockReader struct {
 	from io.ReaderAt
 	size int64
-	// budget is the total number of bytes that may be read, and read is how many have been read so far.
+	// budget is the total number of bytes that may be read, and read is the number of bytes read so far.
 	budget, read int64
 	cached       []fileBlock
 	err          error
@@ -74,7 +74,7 @@ func (b *BlockReader) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // block returns at least one byte of the file, starting at the given offset. If that is not cached, it reads; wanted is
-// how many bytes the caller needs.
+// the number of bytes that the caller needs.
 func (b *BlockReader) block(at int64, wanted int) ([]byte, error) {
 	if b.err != nil {
 		return nil, b.err

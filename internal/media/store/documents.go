@@ -27,8 +27,8 @@ var ErrTooLarge = errors.New("the document in the store is too large")
 var ErrSame = errors.New("the document in the store is the same as before")
 
 // ReadDocument returns the content of a document, which is a small file of Herald's own, and its etag, in one request.
-// The error is ErrTooLarge if the document has more than most bytes, ErrNotFound if it is missing, and ErrSame if known
-// is not empty and still its etag. A 404 from anything but the store is a different error.
+// The error is ErrTooLarge if the document is longer than most bytes, ErrNotFound if it is missing, and ErrSame if
+// known is not empty and still its etag. A 404 from anything but the store is a different error.
 func (s *Store) ReadDocument(ctx context.Context, key, known string, most int64) (data []byte, etag string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, TimeoutFor(most))
 	defer cancel()

@@ -68,8 +68,8 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestAbsentDocument has something else respond in place of a store: only the store's own response counts as a missing
-// document, since a post is sent because of it.
+// TestAbsentDocument checks that only the store's own response counts as a missing document, and not, for example, a
+// proxy's: a post is sent because of it.
 func TestAbsentDocument(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, body string

@@ -80,8 +80,8 @@ func TestErrorsOfOneFile(t *testing.T) {
 	}
 }
 
-// TestConditionalWrite: Amazon S3 responds with 409 to one of two simultaneous conditional writes, which is not a failure
-// of the store: the caller reads again.
+// TestConditionalWrite checks that a 409 is not treated as a failure of the store. Amazon S3 sends it in response to
+// one of two simultaneous conditional writes, and the caller reads again.
 func TestConditionalWrite(t *testing.T) {
 	files := answering(t, http.StatusConflict, errorOf("ConditionalRequestConflict"))
 	if _, err := files.PutDocument(t.Context(), "k", "text/plain", []byte("x"), ""); !errors.Is(err, store.ErrChanged) {

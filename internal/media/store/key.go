@@ -27,9 +27,9 @@ func ParseKey(key string) (namespace, uid string, derived, ok bool) {
 // UIDKey returns a Media's own key, namespace/UID. Its file is never stored under another key.
 func UIDKey(m metav1.Object) string { return m.GetNamespace() + "/" + string(m.GetUID()) }
 
-// Key returns the key of the file of a Media, given the Media or its metadata: the key in its annotation, if it may
-// have been restored from a backup, and otherwise UIDKey. It ignores an annotation whose key is in another namespace or
-// is not that of a media file.
+// Key returns the key of a Media's file, given the Media or its metadata: the key in its annotation, if it may have
+// been restored from a backup, and otherwise UIDKey. It ignores an annotation whose key is in another namespace or is
+// not that of a media file.
 func Key(m metav1.Object) string {
 	recorded := m.GetAnnotations()[v1alpha1.FileAnnotation]
 	if namespace, _, derived, ok := ParseKey(recorded); ok && !derived && namespace == m.GetNamespace() {

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// TestKey checks which annotations are honoured.
+// TestKey checks which annotations are honored.
 func TestKey(t *testing.T) {
 	const own, other = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
 	for _, row := range []struct{ name, annotation, want string }{

@@ -20,14 +20,15 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// PartSize is the size of each part of an upload but the last, in bytes. S3 requires at least 5 MiB; a file of 1 GiB
-// has 64 parts, and a cut costs at most one of them.
+// PartSize is the size of each part of an upload except the last, in bytes. S3 requires at least 5 MiB. A file of 1 GiB
+// has 64 parts, and an interruption costs at most one of them.
 const PartSize = 16 << 20
 
 // ErrIncomplete is returned when an upload lacks parts.
 var ErrIncomplete = errors.New("parts of the file are missing")
 
-// uploadID matches the ids of uploads in parts. They come from clients, and stores on a disk use them as a folder's name.
+// uploadID matches the ids of uploads in parts. They come from clients, and stores that keep files on a disk use them
+// as folder names.
 var uploadID = regexp.MustCompile(`^[A-Za-z0-9._~+=-]+$`)
 
 // maxUploadID is the maximum length of an upload's id; Amazon S3 uses 128 characters.
@@ -52,9 +53,9 @@ func (s *Store) BeginParts(ctx context.Context, key, mimeType string) (upload st
 	return upload, nil
 }
 
-// PresignParts returns for each part of a file of the given size a URL that accepts it by PUT with exactly its
-// Content-Length, or "" if the store has the part, and when the URLs expire. The error is ErrNotFound if the upload is
-// over.
+// PresignParts returns a URL for each part of a file of the given size, and the time when the URLs expire. A URL
+// accepts its part by PUT, with exactly the part's Content-Length. It is "" if the store already has the part. The
+// error is ErrNotFound if the upload is over.
 func (s *Store) PresignParts(ctx context.Context, key, upload string, size int64) (urls []string, expires time.Time, err error) {
 	stored, err := s.parts(ctx, key, upload, size)
 	if err != nil {
@@ -77,14 +78,15 @@ func (s *Store) PresignParts(ctx context.Context, key, upload string, size int64
 	return urls, expires, nil
 }
 
-// JoinParts makes an upload of the given size the file of the key. The error is ErrIncomplete if a part is missing or
-// has another size, and ErrNotFound if the upload is over and there is no such file.
+// JoinParts joins the parts of an upload into the file under the key, which has the given size. The error is
+// ErrIncomplete if a part is missing or has the wrong size, and ErrNotFound if the upload is over and there is no such
+// file.
 func (s *Store) JoinParts(ctx context.Context, key, upload string, size int64) error {
 	err := s.join(ctx, key, upload, size)
 	if !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	// Perhaps it was joined before, and the response was lost.
+	// It may have been joined already, and the response lost.
 	object, err := s.stat(ctx, key)
 	if err == nil && object.Size != size {
 		err = ErrNotFound
@@ -110,7 +112,8 @@ func (s *Store) join(ctx context.Context, key, upload string, size int64) error 
 	return nil
 }
 
-// parts returns the stored parts of a file by their place. A part that is missing or has another size is zero.
+// parts returns the stored parts of a file, by position. A part that is missing or has the wrong size is the zero
+// value.
 func (s *Store) parts(ctx context.Context, key, upload string, size int64) ([]minio.ObjectPart, error) {
 	if s.none {
 		return nil, ErrNone
@@ -139,7 +142,7 @@ func (s *Store) parts(ctx context.Context, key, upload string, size int64) ([]mi
 
 func partCount(size int64) int { return int((size-1)/PartSize + 1) }
 
-// partLength returns the length in bytes of the part of the given place.
+// partLength returns the length in bytes of the part at position i.
 func partLength(size int64, i int) int64 { return min(PartSize, size-int64(i)*PartSize) }
 
 // AbortParts removes an unfinished upload with its parts. It is not an error if the upload is over.
@@ -158,8 +161,9 @@ func (s *Store) AbortParts(ctx context.Context, key, upload string) error {
 	return nil
 }
 
-// AbandonParts removes the unfinished uploads with the given prefix that selected chooses by key and start. It does
-// nothing if the store does not list uploads, or the access key may not: then a lifecycle rule removes them.
+// AbandonParts removes the unfinished uploads with the given prefix for which selected returns true. It does nothing if
+// the store does not support listing uploads, or does not let the access key list them. A lifecycle rule then removes
+// them.
 func (s *Store) AbandonParts(ctx context.Context, prefix string, selected func(key string, started time.Time) bool) error {
 	if s.none {
 		return ErrNone

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// TestParts verifies an upload in two parts that is cut after the first one.
+// TestParts checks an upload in two parts that is interrupted after the first one.
 func TestParts(t *testing.T) {
 	files := open(t, storetest.Start(t))
 	const key = "team/11111111-1111-1111-1111-111111111111"
@@ -79,7 +79,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestAbandonParts verifies that unfinished uploads are removed, and no others.
+// TestAbandonParts checks that unfinished uploads are removed, and no others.
 func TestAbandonParts(t *testing.T) {
 	files := open(t, storetest.Start(t))
 	uploads := map[string]string{}
@@ -119,8 +119,8 @@ func TestAbandonParts(t *testing.T) {
 	}
 }
 
-// TestForeignUpload verifies that an upload's id, which a client sends, gives access to no other file. The store of the
-// local run uses ids in the names of folders.
+// TestForeignUpload checks that an upload's id, which a client sends, gives no access to other files. Some stores use
+// ids in folder names.
 func TestForeignUpload(t *testing.T) {
 	files := open(t, storetest.Start(t))
 	const theirs, ours = "team-theirs/a", "team-ours/b"

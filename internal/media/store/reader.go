@@ -28,7 +28,7 @@ func ReaderAt(ctx context.Context, open Open, key, etag string, size int64) io.R
 }
 
 // Open streams length bytes of the file with the given etag, starting at offset. It fails with ErrChanged if the file
-// has another etag, and with ErrNotFound if it is gone. It makes one request, which is aborted when ctx is done.
+// has a different etag, and with ErrNotFound if it is gone. It makes one request, which is aborted when ctx is done.
 func (s *Store) Open(ctx context.Context, key, etag string, offset, length int64) (io.ReadCloser, error) {
 	if length <= 0 {
 		return io.NopCloser(strings.NewReader("")), nil

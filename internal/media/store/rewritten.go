@@ -17,7 +17,7 @@ type Rewriting struct {
 	// MIMEType and Size describe the file, before and after: neither changes.
 	MIMEType string
 	Size     int64
-	// Through changes the bytes while they are read, but not how many there are.
+	// Through changes the bytes while they are read, but not their number.
 	Through func(io.ReadCloser) io.ReadCloser
 }
 

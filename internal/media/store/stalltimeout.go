@@ -18,7 +18,8 @@ import (
 const (
 	// DefaultStall is how long the store may pause while sending or receiving a body.
 	DefaultStall = 30 * time.Second
-	// responseTimeout is the store's total time for a request without bodies, which add time at minSpeed, in bytes per s.
+	// responseTimeout is the store's total time for a request, not counting bodies. A body adds time according to its
+	// length and minSpeed, in bytes per second.
 	responseTimeout = 2 * time.Minute
 	minSpeed        = 128 << 10
 )
@@ -30,8 +31,8 @@ func TimeoutFor(bytes int64) time.Duration {
 
 var errStalled = errors.New("the store has stalled")
 
-// stallTimeout is a transport that aborts stalled requests: net/http and minio-go limit the wait for
-// response headers, but not for bodies. Only the store's own time counts. Slow platforms and sources are limited elsewhere.
+// stallTimeout is a transport that aborts stalled requests: net/http and minio-go limit the wait for response headers,
+// but not for bodies. Only the store's own time counts. Slow platforms and sources are limited elsewhere.
 type stallTimeout struct {
 	next  http.RoundTripper
 	stall time.Duration
@@ -80,7 +81,7 @@ type stallTimer struct {
 	answered, over bool
 }
 
-// start starts the timer for the store's turn, which may take at most most.
+// start starts the timer for the store's turn, which may last up to most.
 func (w *stallTimer) start(most time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,7 +159,7 @@ func (s *requestBody) Read(p []byte) (int, error) {
 	if err == nil {
 		s.timer.bodyProgress(false, s.timer.stall)
 	} else {
-		// Only the response header is left.
+		// Only the response header is outstanding.
 		s.timer.bodyProgress(false, responseTimeout)
 	}
 	return n, err //nolint:wrapcheck // the error comes from the body

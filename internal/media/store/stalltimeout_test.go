@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// roundTrip is a transport without a network, so that its time is that of the test's bubble.
+// roundTrip is a transport without a network, so it uses the test bubble's time.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -44,7 +44,8 @@ type Config struct {
 	Endpoint string
 	// PublicEndpoint is the host and port for uploads, by default Endpoint. A signature is valid for one host only.
 	PublicEndpoint string
-	// Region is the region that requests are signed for, by default us-east-1, so that signing does not need a request.
+	// Region is the region that requests are signed for, by default us-east-1. Signing then needs no request for the
+	// region.
 	Region string
 	// Bucket holds the files. It belongs to one installation of Herald.
 	Bucket string
@@ -178,8 +179,8 @@ func (refusal) RoundTrip(*http.Request) (*http.Response, error) { return nil, Er
 // maxTries limits how often a request is attempted; reconcilers and clients repeat the whole operation.
 const maxTries = 3
 
-// PresignPut returns a URL that accepts a file by PUT with exactly the given Content-Type and Content-Length, and when
-// the URL expires. HTTP clients send a body's length if they know it.
+// PresignPut returns a URL that accepts a file by PUT with exactly the given Content-Type and Content-Length, and the
+// time when the URL expires. HTTP clients send a body's length if they know it.
 func (s *Store) PresignPut(ctx context.Context, key, mimeType string, size int64) (url string, expires time.Time, err error) {
 	if s.none {
 		return "", time.Time{}, ErrNone

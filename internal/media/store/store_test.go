@@ -23,8 +23,8 @@ import (
 	"github.com/herald-social/herald/test/storetest"
 )
 
-// put sends a body once the store accepts it: a rejected body would cut the connection in the middle, and the response
-// with it.
+// put sends a body only once the store accepts it. If the store rejected it midway, the connection would be cut and the
+// response lost.
 func put(t *testing.T, address, mimeType, body string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, strings.NewReader(body))

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// remembered is how many verified files a process caches, and rememberedFor is their TTL: longer than posts are
-	// prepared ahead of time by default.
+	// remembered is the number of verified files that a process caches, and rememberedFor is their TTL. By default, posts
+	// are prepared less than that ahead of time.
 	remembered    = 4096
 	rememberedFor = time.Hour
-	// copyTimeout is the timeout for copying one file, which has at most 1 GiB and does not leave the store.
+	// copyTimeout is the timeout for copying one file, which is at most 1 GiB and does not leave the store.
 	copyTimeout = 10 * time.Minute
 )
 
@@ -92,7 +92,7 @@ func (s *Store) copy(ctx context.Context, key, etag, to string) error {
 	if info.ETag == etag {
 		return nil
 	}
-	// Encrypted copies have different etags. A store that ignores the condition copies whatever the file is now.
+	// Encrypted copies have different etags. A store that ignores the condition copies the file's current content.
 	if err := s.checkETag(ctx, key, etag); err != nil {
 		return errors.Join(err, s.Delete(ctx, to))
 	}

@@ -77,7 +77,7 @@ func TestVerifiedInAMissingBucket(t *testing.T) {
 	}
 }
 
-// A URL for a later fetch serves the verified file, whatever its client does in the meantime.
+// A URL for a later fetch serves the verified file, regardless of what its client does in the meantime.
 func TestVerified(t *testing.T) {
 	files := open(t, storetest.Start(t))
 	uploaded := func(t *testing.T, key, content string) store.Object {
@@ -152,8 +152,8 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// The store is called only once for each file, however many posts show it at once, and again after a long time: the
-// copy may have been deleted.
+// The store is called only once for each file, even if many posts show it at once, and again after a long time, since
+// the copy may have been deleted.
 func TestVerifiedCallsTheStoreOnce(t *testing.T) {
 	config := storetest.Start(t)
 	requests := &counted{seen: map[string]int{}}

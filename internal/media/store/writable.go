@@ -12,8 +12,8 @@ import (
 // LateUploads is how long an upload may outlast its URL: the store checks the URL when the upload starts.
 const LateUploads = time.Hour
 
-// UploadExpiry returns when the last upload URL that the HTTP API issued for a file expires. For the same
-// Idempotency-Key it issues another one, even after the file was verified.
+// UploadExpiry returns the expiry of the last upload URL that the HTTP API issued for a file. For the same
+// Idempotency-Key, the HTTP API issues another URL, even after the file was verified.
 func UploadExpiry(m *v1alpha1.Media) time.Time {
 	until := m.CreationTimestamp.Add(v1alpha1.UploadURLLifetime)
 	if underKey := IdempotencyKeyExpiry(m); underKey.After(until) {
