@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// recordTTL is how long an uncounted record lasts: without changes or apiservers, there is no new count.
+	// recordTTL is how long an uncounted record lasts. There is no new count while nothing changes or no apiserver runs.
 	recordTTL = 2 * time.Minute
 	// seenLate is how late a count may be: a watch event takes a moment, and the clocks of two processes differ.
 	seenLate = 2 * time.Second

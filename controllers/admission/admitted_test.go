@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestAdmitted admits changes to posts one after the other, and checks which counts of earlier changes the next one is
+// TestAdmitted admits changes to posts one after another, and checks the totals of earlier changes that each one is
 // given.
 func TestAdmitted(t *testing.T) {
 	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)

@@ -102,8 +102,8 @@ func requirements(before, post *v1alpha1.Post, change growing, used map[v1alpha1
 	return needs
 }
 
-// cancelAllowance is how many bytes a cancel may add to a post without room in the budget, once per post. It covers the
-// field and its author, and both again in the annotation of kubectl apply.
+// cancelAllowance is the number of bytes that a cancel may add to a post without room in the budget, once per post. It
+// covers the field and its author, and both again in the annotation of kubectl apply.
 const cancelAllowance = 1 << 10
 
 // growth returns the bytes that a change needs in the budget. It is 0 or less if the change does not need any.
@@ -116,7 +116,8 @@ func growth(before, post *v1alpha1.Post, more int64) int64 {
 
 type budgetUse struct {
 	of map[v1alpha1.BudgetItem]int64
-	// countedAt is when the apiserver counted. live: Kubernetes itself counted the posts, including every stored post.
+	// countedAt is when the apiserver counted. live is true if Kubernetes itself counted the posts, which includes every
+	// stored post.
 	countedAt time.Time
 	live      bool
 }

@@ -45,10 +45,11 @@ func trusted(ctx context.Context) *admissionregistrationv1.ValidatingWebhookConf
 	return c
 }
 
-// The Rotators in these specs have the manager's rights, and share its Secret and its webhook configuration.
+// The Rotators in these specs have the manager's permissions, and share its Secret and its webhook configuration.
 var _ = Describe("the webhook's certificate", Serial, Ordered, func() {
 	AfterAll(func(ctx SpecContext) {
-		// Replace certificates from other times with a valid one, and have the webhook serve it, whichever spec runs next.
+		// Replace certificates from other times with a valid one, and have the webhook serve it, regardless of which spec
+		// runs next.
 		Expect(user.Delete(ctx, secret(ctx))).To(Succeed())
 		Expect(serving.Check(ctx)).To(Succeed())
 	})

@@ -50,8 +50,8 @@ const responseTimeout = 3 * time.Second
 
 // Options configures the webhook. All fields except SecretPath, Namespaces and Budgets are required.
 type Options struct {
-	// Reader reads Connections and Media; it may be a cache. APIReader reads the post that another one retries from the API
-	// server: the cache excludes finished posts.
+	// Reader reads Connections and Media; it may be a cache. APIReader reads a post that is being retried from the API
+	// server, because the cache excludes finished posts.
 	Reader    client.Reader
 	APIReader client.Reader
 	// Platforms are the platforms of this installation.
@@ -163,7 +163,7 @@ func invalid(post *v1alpha1.Post, errs field.ErrorList) error {
 }
 
 // validateContents validates a post's contents, and warns about missing objects. It skips a post that is cancelled,
-// being deleted, or started, since the schema then makes the spec immutable. It also skips changes to metadata only.
+// being deleted, or started, since the schema makes its spec immutable. It also skips metadata-only changes.
 func (p *PostValidator) validateContents(ctx context.Context, stored, post *v1alpha1.Post) (warnings admission.Warnings, refused field.ErrorList) {
 	settled := posting.Of(post).Cancelled() || !post.DeletionTimestamp.IsZero()
 	if settled || stored != nil && (posting.Of(post).Started() || reflect.DeepEqual(stored.Spec, post.Spec)) {

@@ -129,7 +129,7 @@ func draft(s *v1alpha1.PostSpec) { s.Draft = true }
 
 func times(name string, n int) []string { return strings.Fields(strings.Repeat(name+" ", n)) }
 
-// apply is kubectl apply --server-side.
+// apply does what kubectl apply --server-side does.
 func apply(ctx context.Context, c client.Client, typed client.Object, change ...func(object map[string]any)) error {
 	GinkgoHelper()
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)

@@ -16,9 +16,9 @@ import (
 	"github.com/herald-social/herald/posting/rules"
 )
 
-// validateRetry rejects a retry of a post without retriable targets, like the REST API. A failed post that is missing or
-// not finished only causes a warning: a GitOps tool that restores both posts applies them at once, and each adopts its
-// record. A target that cannot be retried only causes a warning if others can.
+// validateRetry, like the REST API, rejects a retry of a post without retriable targets. A failed post that is missing
+// or not finished only causes a warning: a GitOps tool that restores both posts applies them at once, and each adopts
+// its record. A target that cannot be retried only causes a warning if others can.
 func (p *PostValidator) validateRetry(ctx context.Context, post *v1alpha1.Post, env *rules.Env) (admission.Warnings, field.ErrorList, error) {
 	if post.Spec.RetryOf == nil {
 		return nil, nil, nil

@@ -24,8 +24,8 @@ func (b byKind) Handle(ctx context.Context, r admission.Request) admission.Respo
 	return b.posts.Handle(ctx, r)
 }
 
-// ScheduleValidator warns about schedules. It implements admission.Validator. It rejects none: the manager creates their
-// posts as dry runs, and reports mistakes in their conditions.
+// ScheduleValidator warns about schedules. It implements admission.Validator. It never rejects one: the manager creates
+// their posts as dry runs, and reports mistakes in their conditions.
 type ScheduleValidator struct{ Options }
 
 var _ admission.Validator[*v1alpha1.PostSchedule] = (*ScheduleValidator)(nil)

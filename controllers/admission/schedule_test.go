@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// recurring returns a schedule of posts to a connection, with texts in turn.
+// recurring returns a schedule of posts to a connection that rotates through texts.
 func recurring(connection string, texts ...string) *v1alpha1.PostSchedule {
 	return &v1alpha1.PostSchedule{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "PostSchedule"},

@@ -65,7 +65,7 @@ var (
 	user client.Client
 	// apiserver has the account of Herald's REST API.
 	apiserver client.Client
-	// live has the rights of the manager.
+	// live has the manager's permissions.
 	live     client.Client
 	warnings = &collector{}
 	address  string
@@ -133,7 +133,7 @@ var _ = BeforeSuite(func() {
 	stock(ctx)
 })
 
-// keeper returns a Rotator with the manager's rights, for the webhook's address and other hosts.
+// keeper returns a Rotator with the manager's permissions, for the webhook's address and other hosts.
 func keeper(secret, webhook string, c clock.Clock, hosts ...string) *webhookcert.Rotator {
 	GinkgoHelper()
 	return suite.Must(webhookcert.New(webhookcert.Options{

@@ -38,7 +38,7 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// The role has no rule for Secrets: the Team's role binding grants access to the Secrets of team namespaces only. The
+// The role has no rule for Secrets: the Team's role binding grants access only to the Secrets of team namespaces. The
 // finalizers permission is needed for blocking owner references of Secrets in clusters with the admission plugin
 // OwnerReferencesPermissionEnforcement.
 //
@@ -48,7 +48,8 @@ import (
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// forbiddenPause is the requeue delay after access to a namespace's Secrets was denied: its Team may be reconciling.
+// forbiddenPause is the requeue delay after access to a namespace's Secrets was denied: its Team may not have been
+// reconciled yet.
 const forbiddenPause = 15 * time.Second
 
 // Options configures the Reconciler. Client, APIReader, Owned and Clock are required.

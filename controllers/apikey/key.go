@@ -128,7 +128,7 @@ func expired(key *v1alpha1.APIKey, now time.Time) bool {
 	return end != nil && !now.Before(end.Time)
 }
 
-// lastExpiry returns when the last token of a key expires, or nil if one never does.
+// lastExpiry returns the time at which a key's last token expires, or nil if one never does.
 func lastExpiry(key *v1alpha1.APIKey) *v1alpha1.Time {
 	var last *v1alpha1.Time
 	for _, token := range key.WantedTokens() {
@@ -143,7 +143,7 @@ func lastExpiry(key *v1alpha1.APIKey) *v1alpha1.Time {
 	return last
 }
 
-// nextCheck returns how long a key's state remains valid. Zero means forever.
+// nextCheck returns the time for which a key's state remains valid. Zero means forever.
 func nextCheck(key *v1alpha1.APIKey, trouble *refusal, now time.Time) time.Duration {
 	end := lastExpiry(key)
 	switch {

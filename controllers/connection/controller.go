@@ -4,8 +4,8 @@
 // Package connection maintains connected accounts: it checks with each platform that the account can be published to,
 // and renews the tokens. It is the only writer of credentials and of the Connections' status.
 //
-// Only a fault that a user has to fix disconnects an account. Platform and API server outages are reported in the
-// status and retried.
+// Only a fault that a user must fix disconnects an account. Platform and API server outages are reported in the status
+// and retried.
 package connection
 
 import (
@@ -40,7 +40,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// The role has no rule for Secrets: the Team's role binding grants access to the Secrets of team namespaces only.
+// The role has no rule for Secrets: the Team's role binding grants access only to the Secrets of team namespaces.
 //
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=connections/status,verbs=get;update;patch
@@ -52,7 +52,7 @@ const (
 	reportTimeout = 10 * time.Second
 	// conflictPause is the requeue delay after a conflict. It lets the cache catch up.
 	conflictPause = time.Second
-	// maxReports limits how often a status write is attempted because of conflicts.
+	// maxReports limits the attempts at a status write after conflicts.
 	maxReports = 10
 )
 
@@ -102,7 +102,7 @@ type Reconciler struct {
 	locks    keyedLock
 	verdicts *cache.LRUExpireCache
 	// registered holds the working copies that are in the register. deleted holds recently deleted connections, by name.
-	// revocations holds the tokens of recently disconnected accounts, by the UID of the connection.
+	// revocations holds the tokens of recently disconnected accounts, by the connection's UID.
 	registered, deleted, revocations sync.Map
 	// stopping is set when the manager is shutting down.
 	stopping atomic.Bool
@@ -126,8 +126,8 @@ func New(o Options) (*Reconciler, error) {
 
 // SetupWithManager adds the reconciler to a manager. A connection is reconciled when its spec changes, when the
 // social.herald.dev/probe-requested annotation changes, when status.rateLimitedUntil changes, when the limit ends, when
-// the team's plan may cover other connections, when a Team acquires the namespace, and on a schedule. Other changes of
-// its status do not trigger a reconciliation.
+// the team's plan may cover other connections, when a Team acquires the namespace, and on a schedule. Other status
+// changes do not trigger a reconciliation.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).
 		For(&v1alpha1.Connection{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, probeRequested(), limitChanged()))).

@@ -54,8 +54,8 @@ type deletedConnection struct {
 	grace time.Duration
 }
 
-// gracePeriodOf returns how long the tokens of a deleted connection are kept: not at all if a user disconnected the
-// account. A failed disconnect leaves its annotation on the object, without effect after disconnectWindow.
+// gracePeriodOf returns the grace period for a deleted connection's tokens: zero if a user disconnected the account. A
+// failed disconnect leaves its annotation on the object, without effect after disconnectWindow.
 func gracePeriodOf(conn *v1alpha1.Connection, now time.Time) time.Duration {
 	if conn.DeletionTimestamp != nil {
 		now = conn.DeletionTimestamp.Time // a finalizer kept the object until now

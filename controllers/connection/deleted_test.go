@@ -37,7 +37,7 @@ func copyOf(ctx context.Context, a *account) func() bool {
 }
 
 var _ = Describe("The tokens of an account without a connection", func() {
-	// swept runs the sweep as a process that has not seen the deletion.
+	// swept runs the sweep in a process that has not seen the deletion.
 	swept := func(now time.Time) *connection.Reconciler {
 		GinkgoHelper()
 		c := clocktesting.NewFakeClock(now)

@@ -23,7 +23,7 @@ const (
 	// of its request, including the write and the watch event.
 	probeTimeout = 4 * time.Second
 
-	// afterRenewal is how much time is left for the probe after a renewal that used up most of probeTimeout.
+	// afterRenewal is the time that is left for the probe after a renewal that used up most of probeTimeout.
 	afterRenewal = 2 * time.Second
 )
 
@@ -90,8 +90,8 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 	return o
 }
 
-// probe requests the token's account from the platform. It first renews a token that is about to expire, and afterwards
-// one that the platform refused. It renews at most once per examination.
+// probe requests the token's account from the platform. It renews a token beforehand if it is about to expire, and
+// afterwards if the platform has refused it. It renews at most once per examination.
 func (e *examination) probe(ctx context.Context) outcome {
 	var early *outcome
 	limits := e.platform.Capabilities()
@@ -183,7 +183,7 @@ const (
 	inspectEvery = 10 * time.Minute
 	// minInspectTimeout is the minimum timeout for an inspection, however long the rest of the examination took.
 	minInspectTimeout = time.Second
-	// beforeBlockEnds is how long before a block ends the account is inspected. If the limit is still exhausted, the
+	// beforeBlockEnds is how long before the end of a block the account is inspected. If the limit is still exhausted, the
 	// account remains blocked and no call fails.
 	beforeBlockEnds = 10 * time.Second
 )
@@ -222,8 +222,8 @@ func inspectDue(status *v1alpha1.ConnectionStatus, now time.Time) bool {
 	})
 }
 
-// inspectAt returns when to inspect a connection that is blocked by an exhausted limit. It returns never if the
-// connection is not blocked or has been inspected since.
+// inspectAt returns the time of the next inspection of a connection that is blocked by an exhausted limit. It returns
+// never if the connection is not blocked or has been inspected since.
 func inspectAt(status *v1alpha1.ConnectionStatus) time.Time {
 	if status.RateLimitedUntil == nil || status.LastProbedAt == nil || !ratelimit.Exhausted(status) {
 		return never

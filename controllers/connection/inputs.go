@@ -29,14 +29,14 @@ const (
 )
 
 const (
-	// verdictTTL is how long the platform's response about an input that was not adopted is cached.
+	// verdictTTL is the cache lifetime of a platform's response about an input that was not adopted.
 	verdictTTL  = time.Hour
 	maxVerdicts = 10_000
 	// longestMessage keeps a condition's message readable and within the schema's limit of 32,768 bytes.
 	longestMessage = 2048
 )
 
-// ignored explains why an input is not in use. It is the zero value if the input is.
+// ignored is the reason why an input is not in use, or the zero value if it is in use.
 type ignored struct{ condition, reason, message string }
 
 func refusedInput(in *credentials.Input, reason, message string) ignored {
@@ -169,8 +169,9 @@ func (e *examination) adoptRefused(ctx context.Context) outcome {
 	return e.adoptAndProbe(ctx, e.adopt)
 }
 
-// contested returns the name of a connection for another account that refers to the same input by mistake, or "". Only
-// spending the refresh token would show whose it is, and would leave a spent token in the other account's copy.
+// contested returns the name of a connection for another account that refers to the same input by mistake, or "". The
+// only way to find out whose refresh token it is would be to spend it, which would leave a spent token in the other
+// account's copy.
 func (e *examination) contested(ctx context.Context) (string, error) {
 	all, err := e.connectionsOf(ctx, e.conn.Namespace)
 	if err != nil {
@@ -243,7 +244,7 @@ func verdictKey(conn *v1alpha1.Connection, hash string) string {
 	return workingKey(conn).String() + " " + hash
 }
 
-// verdict probes the input's access token, unless a recent probe refused it. It renews nothing.
+// verdict probes the input's access token, unless a recent probe refused it. It never renews the token.
 func (e *examination) verdict(ctx context.Context) outcome {
 	if e.input.Err != nil {
 		return credentialsOutcome(e.input.Err)

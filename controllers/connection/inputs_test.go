@@ -32,7 +32,7 @@ func (a *account) put(ctx context.Context, tokens map[string]string) {
 	Expect(k8s.Update(ctx, secret)).To(Succeed())
 }
 
-// examined requests an examination, reconciles, and returns the reason of the result.
+// examined requests an examination, reconciles, and returns the result's reason.
 func (a *account) examined(ctx context.Context, r *connection.Reconciler) string {
 	GinkgoHelper()
 	probe := a.probe(ctx)

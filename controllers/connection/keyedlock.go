@@ -14,8 +14,8 @@ import (
 )
 
 // lockRetryPause is the requeue delay for a connection whose account is being examined for another connection,
-// multiplied by the number of connections requeued in the meantime. The second connection is examined within the few
-// seconds that a user waits, and hundreds of connections do not all retry at once.
+// multiplied by the number of connections requeued in the meantime. This way, a second connection is examined within
+// the few seconds that a user waits, but hundreds of connections do not all retry at once.
 const lockRetryPause = 250 * time.Millisecond
 
 // keyedLock is a mutex per working copy. Without it, two of an account's connections would renew the same token, since

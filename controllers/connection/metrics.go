@@ -35,7 +35,7 @@ type connectionMetrics struct {
 	expires  time.Time
 	// reconnectBy is when the token can no longer be renewed.
 	reconnectBy time.Time
-	// ignores is the label value for why the user's Secret is not used. It is empty if the Secret is used.
+	// ignores is the label value for the reason why the user's Secret is not used, or "" if it is used.
 	ignores string
 }
 

@@ -22,7 +22,7 @@ import (
 var _ = Describe("A connection in a namespace that no Team owns", func() {
 	It("is neither checked nor renewed until a Team owns it", func(ctx SpecContext) {
 		asked, renewed := calls(ctx, "identity"), calls(ctx, "refresh_token")
-		// Its token expires in a moment, so that it would be renewed immediately.
+		// Its token is about to expire, so it would be renewed immediately.
 		a := newAccount(ctx, homeless, map[string]any{"token_ttl_s": 1}).create(ctx)
 		Eventually(a.state(ctx)).Should(Equal("False NoTeam"))
 		Expect(meta.FindStatusCondition(a.read(ctx).Status.Conditions, v1alpha1.ConditionReconciling)).NotTo(BeNil(), "a Team may be on the way")

@@ -30,7 +30,7 @@ type outcome struct {
 	message string
 	probed  bool
 	// loaded is the version of the working copy at the start of the examination. read is its content at the end, after
-	// claims and renewals. If the copy could not be read, they are empty and nil.
+	// claims and renewals. If the copy could not be read, they are empty and nil, respectively.
 	loaded string
 	read   *credentials.Credentials
 	// input is the content of the connection's Secret, or nil if it could not be read. ignored explains why the account
@@ -196,15 +196,15 @@ func apply(conn *v1alpha1.Connection, o outcome, probe string, now time.Time) {
 // longestApp is the schema's limit.
 const longestApp = 256
 
-// setApp records the app that the credentials belong to. A rate limit of another app no longer applies.
+// setApp records the app that the credentials belong to. Another app's rate limit no longer applies.
 func setApp(status *v1alpha1.ConnectionStatus, app string) {
 	if app = text.First(app, longestApp); status.App != app {
 		status.App, status.AppRateLimitedUntil = app, nil
 	}
 }
 
-// reconnectBy returns when a token can no longer be renewed: the expiry of the refresh token, or of the access token on
-// a platform without refresh tokens. It returns zero if that is not known.
+// reconnectBy returns the time from which a token can no longer be renewed: the expiry of the refresh token, or of the
+// access token on a platform without refresh tokens. It returns zero if the time is not known.
 func reconnectBy(token credentials.Token) time.Time {
 	if token.Refresh == "" || token.Refresh == token.Access {
 		return token.ExpiresAt

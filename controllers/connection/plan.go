@@ -19,7 +19,7 @@ import (
 const msgBeyondPlan = "the starter plan allows %d connected accounts, and this connection is beyond them: the oldest ones that are not disabled count; " +
 	"disable or delete another connection, or change the plan"
 
-// withheld returns the outcome for a connection that may not be used, or the zero outcome if it may be used. It does
+// withheld returns the outcome for a connection that must not be used, or the zero outcome if it may be used. It does
 // not call platforms, so that a manager applies a changed configuration right after startup.
 func (r *Reconciler) withheld(ctx context.Context, conn *v1alpha1.Connection) (outcome, error) {
 	owned, err := r.Owned(ctx, conn.Namespace)

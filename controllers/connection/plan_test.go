@@ -33,7 +33,7 @@ var _ = Describe("A connection of a starter team", func() {
 		accounts := make([]*account, 12)
 		for i := range accounts {
 			accounts[i] = newAccount(ctx, limitedTeam, nil)
-			// The order of the names is the order of creation, also within a second.
+			// The names sort in order of creation, even within one second.
 			accounts[i].conn.Name = fmt.Sprintf("acme-%02d", i)
 			accounts[i].create(ctx)
 		}

@@ -91,7 +91,8 @@ var _ = Describe("A renewal", func() {
 
 		Expect(newManager("three", k8s, platform).Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		probe := a.probe(ctx)
-		// The manager that lost may have been the last to write the status. Requested probes then have a minimum interval.
+		// The manager that lost may have been the last to write the status, in which case requested probes have a minimum
+		// interval.
 		one := newManager("one", k8s, platform)
 		Eventually(func(g Gomega) {
 			g.Expect(one.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())

@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// revokeAfter is the pause between the deletion of a disconnected account's connection and the revocation of its token.
-	// Until then, users who have just come back from the server with the same token have their connection (connect's
-	// finishTimeout is 50 s), it was examined, and posts that were being sent with the token are completed.
+	// revokeAfter is the pause between the deletion of a disconnected account's connection and the revocation of its
+	// token. By then, users who have just returned from the server with the same token have a connection (connect's
+	// finishTimeout is 50 s), it has been examined, and posts that were being sent with the token are complete.
 	revokeAfter = 2 * time.Minute
 	revokeEvery = 15 * time.Second
 	// revokeTimeout bounds the request to the server.
 	revokeTimeout = 15 * time.Second
 )
 
-// revocation is a token to revoke. It is in memory only, since the token of a disconnected account is not stored any more.
+// revocation is a token to revoke. It is only in memory, since a disconnected account's token is no longer stored.
 type revocation struct {
 	conn  *v1alpha1.Connection
 	token credentials.Token
@@ -52,7 +52,7 @@ func (r *Reconciler) scheduleRevocation(ctx context.Context, conn *v1alpha1.Conn
 	if revocable, _ := platform.Revocable(platforms.Token(found.Token)); !revocable {
 		return
 	}
-	// The first attempt to clean up counts: a later one may not find the token any more.
+	// The first attempt to clean up counts: a later one may no longer find the token.
 	if _, scheduled := r.revocations.LoadOrStore(conn.UID, revocation{conn, found.Token, r.Clock.Now()}); !scheduled {
 		log.Info("the token of a disconnected account will be revoked, unless the manager is restarted before", "in", revokeAfter.String())
 	}
@@ -136,8 +136,8 @@ func (r *Reconciler) usedElsewhere(ctx context.Context, due revocation, shared b
 	return r.storedElsewhere(ctx, due)
 }
 
-// storedElsewhere reports whether a team's working copy has the token: that of a connection which was not examined
-// successfully yet, or of one that was deleted and that a tool may apply again.
+// storedElsewhere reports whether a team's working copy contains the token. The copy may belong to a connection that
+// has not yet been examined successfully, or to a deleted one that a tool may apply again.
 func (r *Reconciler) storedElsewhere(ctx context.Context, due revocation) (bool, error) {
 	var teams v1alpha1.TeamList
 	if err := r.Client.List(ctx, &teams); err != nil {

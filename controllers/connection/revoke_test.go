@@ -22,11 +22,11 @@ import (
 	"github.com/herald-social/herald/test/envtest"
 )
 
-// revocable is a platform that revokes tokens with an app, except those of the app "refused". The app "single" has a token for
-// each consent.
+// revocable is a platform that revokes tokens that belong to an app, except those of the app "refused". The app
+// "single" has a separate token for each consent.
 type revocable struct{ *x.Platform }
 
-// revoked has the app and its secret for each access token that was to be revoked.
+// revoked holds the app and its secret for each access token whose revocation was requested.
 var revoked sync.Map
 
 func (revocable) Revocable(token platforms.Token) (ok, shared bool) {

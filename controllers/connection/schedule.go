@@ -37,11 +37,11 @@ const (
 
 	// minRequestedPause is the minimum pause between a failed examination and the next one that a client requests. A
 	// failed result is not reused, so each post to a broken account requests an examination; requests during the pause
-	// share the next result. The pause fits into a request's timeout of five seconds.
+	// share the next result. The pause fits within a request's timeout of five seconds.
 	minRequestedPause = 2 * time.Second
 )
 
-// spreadLead returns how long before it expires a token is renewed: the platform's lead plus up to a quarter.
+// spreadLead returns the time between a token's renewal and its expiry: the platform's lead plus up to a quarter.
 func spreadLead(declared time.Duration, uid types.UID) time.Duration {
 	return declared + pacing.Spread(declared/4, uid)
 }
@@ -55,7 +55,8 @@ func lead(declared time.Duration, read credentials.Credentials, uid types.UID) t
 	return d
 }
 
-// renewable uses the access token as refresh token on a platform without refresh tokens, to schedule the renewal.
+// renewable returns the credentials for scheduling a renewal: on a platform that renews access tokens directly, the
+// access token stands in for the refresh token.
 func renewable(read credentials.Credentials, limits platforms.Capabilities) credentials.Credentials {
 	if limits.RenewsItself && read.Token.Refresh == "" {
 		read.Token.Refresh = read.Token.Access
@@ -97,7 +98,7 @@ func untilRequested(status *v1alpha1.ConnectionStatus, now time.Time) time.Durat
 
 var never = time.Unix(1<<40, 0)
 
-// dueAt returns when a connection is due to be examined. It uses only the status: a new process has nothing else.
+// dueAt returns the time of a connection's next examination. It uses only the status: a new process has nothing else.
 func dueAt(conn *v1alpha1.Connection, declaredLead time.Duration) time.Time {
 	status := &conn.Status
 	reason := conditions.Reason(status.Conditions)
@@ -164,8 +165,8 @@ func requeueAfterOutcome(conn *v1alpha1.Connection, o outcome, declaredLead time
 	}
 }
 
-// untilRenewal returns how long it is until a token is renewed. A failed renewal is retried soon; a token that cannot
-// be renewed is examined when it expires.
+// untilRenewal returns the time until a token's renewal. A failed renewal is retried soon; a token that cannot be
+// renewed is examined when it expires.
 func untilRenewal(conn *v1alpha1.Connection, o outcome, declaredLead time.Duration, now time.Time) time.Duration {
 	switch {
 	case o.read == nil || !o.read.Token.ExpiresAt.After(now):

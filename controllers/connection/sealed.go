@@ -37,8 +37,8 @@ func (r *Reconciler) discardSaved(ctx context.Context, key types.NamespacedName,
 	}
 }
 
-// loadSpooled loads the tokens that an earlier process left, so that no examination renews with a spent refresh token.
-// It returns the tokens that are new to this process, and whether all could be read; see Spool.HasUnreadable.
+// loadSpooled loads the tokens that an earlier process left behind, so that no examination renews with a spent refresh
+// token. It returns the tokens that are new to this process, and whether all could be read; see Spool.HasUnreadable.
 func (r *Reconciler) loadSpooled() (found []unsaved, all bool) {
 	entries, all := r.Spool.Entries()
 	for _, e := range entries {
@@ -54,9 +54,9 @@ func (r *Reconciler) loadSpooled() (found []unsaved, all bool) {
 	return found, all
 }
 
-// Recover stores the renewed tokens that an earlier process left, and retries until all are stored or ctx is done. It
-// waits neither for the lease nor for the cache. This is safe: while the renewal's claim is valid, another leader does
-// not spend the previous token, and the write requires a working copy that still holds that token.
+// Recover stores the renewed tokens that an earlier process left behind, and retries until all are stored or ctx is
+// done. It waits neither for the lease nor for the cache. This is safe: while the renewal's claim is valid, another
+// leader does not spend the previous token, and the write requires a working copy that still holds that token.
 //
 // The tokens are stored concurrently, because their claims expire at the same time. A request's timeout is a fraction
 // of that time.

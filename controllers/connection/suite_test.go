@@ -120,7 +120,7 @@ func newAccount(ctx context.Context, namespace string, settings map[string]any) 
 	return a
 }
 
-// newExpired is newAccount with a token whose next use the platform refuses as expired.
+// newExpired is like newAccount, but the platform refuses the next use of the token as expired.
 func newExpired(ctx context.Context, namespace string) *account {
 	GinkgoHelper()
 	a := newAccount(ctx, namespace, nil)

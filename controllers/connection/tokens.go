@@ -205,9 +205,9 @@ func (r *Reconciler) asStored(ctx context.Context, conn *v1alpha1.Connection, to
 	return credentials.Credentials{Token: token, Version: version, RenewedAt: r.Clock.Now()}
 }
 
-// rescue stores a token that could not be stored earlier, by an examination of this connection or of another of the
-// account's connections, or by an earlier process. It returns the version of the working copy that holds the token, or
-// "" if there was none or the copy holds another one.
+// rescue stores a token that could not be stored earlier, whether by an examination of one of the account's connections
+// or by an earlier process. It returns the version of the working copy that holds the token, or "" if there was none or
+// the copy holds another one.
 func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) (version string, err error) {
 	v, ok := r.unsaved.Load(workingKey(conn))
 	pending, isOne := v.(unsaved)
@@ -225,8 +225,8 @@ func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) (ver
 // uses another Secret, the old one is deleted. Herald does not delete Secrets that users created.
 const secretAnnotation = "social.herald.dev/credentials-secret"
 
-// deleteOldSecret deletes the Secret that an earlier connection to the account left. It runs once the new credentials
-// are known to work and the connection refers to them. The next examination retries failures.
+// deleteOldSecret deletes the Secret that an earlier connection to the account left behind. It runs once the new
+// credentials are known to work and the connection refers to them. The next examination retries failures.
 func (r *Reconciler) deleteOldSecret(ctx context.Context, conn *v1alpha1.Connection, input *credentials.Input) {
 	if input == nil || input.Freshness != credentials.Current {
 		return
@@ -269,7 +269,7 @@ func annotate(ctx context.Context, writer client.Writer, conn *v1alpha1.Connecti
 	return client.IgnoreNotFound(writer.Patch(ctx, conn.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
 }
 
-// Tokens returns the tokens of a cache as platforms.Token.
+// Tokens returns a cache's tokens as platforms.Token.
 type Tokens struct {
 	Cache *credentials.Cache
 }

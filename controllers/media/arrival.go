@@ -72,8 +72,8 @@ func (r *Reconciler) reportUnowned(ctx context.Context, m *v1alpha1.Media) (time
 	return r.status.RequeueAfter(m, 0), err
 }
 
-// reportOverwritten reports that the file keeps being overwritten, and returns when to check it again. It issues no new
-// upload URL, so that the uploads end.
+// reportOverwritten reports that the file keeps being overwritten, and returns the delay before the next check. It
+// issues no new upload URL, so that the uploads end.
 func (r *Reconciler) reportOverwritten(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) (time.Duration, error) {
 	state := probe.Overwritten()
 	r.describe(m, v1alpha1.MediaPending, state.Progress, state.Reason, state.Message)
@@ -242,7 +242,8 @@ func (r *Reconciler) reportFetchFailed(ctx context.Context, m *v1alpha1.Media, b
 // longestAddress limits a source's URL in a message, in bytes, so that the whole sentence fits into an event.
 const longestAddress = 256
 
-// cannotFetch returns the message about a source. It omits the URL's query and fragment, which may hold signatures.
+// cannotFetch returns the message for a source that cannot be fetched. It omits the URL's query and fragment, which may
+// hold signatures.
 func cannotFetch(address, problem string) string {
 	if i := strings.IndexAny(address, "?#"); i >= 0 {
 		address = address[:i]

@@ -28,7 +28,7 @@ const (
 	// minBudgetPause is the first pause before a waiting Media checks the budget again. Later pauses are a quarter of the
 	// time waited, up to maxBudgetPause: a hundred thousand waiting Media must not delay other teams.
 	minBudgetPause, maxBudgetPause = 30 * time.Second, 10 * time.Minute
-	// reservationTTL is how long a reservation lasts that the cache does not show yet; normally a second is enough.
+	// reservationTTL is the lifetime of a reservation that the cache does not show yet; normally, a second is enough.
 	reservationTTL = time.Minute
 )
 

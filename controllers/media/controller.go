@@ -91,7 +91,7 @@ type Options struct {
 	Verify func(ctx context.Context, m *v1alpha1.Media) (v1alpha1.MediaStatus, error)
 	// Source downloads the files of Media that have a source.
 	Source Source
-	// UnusedAfter is how long an unused file is kept. An upload URL in the status is renewed for the same time.
+	// UnusedAfter is how long an unused file is kept. An upload URL in the status is renewed for the same length of time.
 	UnusedAfter time.Duration
 	// Retention returns how long a rejected Media is kept: as long as a finished post.
 	Retention retention.Policy
@@ -105,7 +105,7 @@ type Options struct {
 	Owned func(ctx context.Context, namespace string) (bool, error)
 	// Owner returns a namespace's team, whose budget limits pending files, or nil. If Owner is nil, there is no limit.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
-	// MakeSmall makes the picture of a verified file for lists. If nil, none are made.
+	// MakeSmall makes the small picture that lists show for a verified file. If nil, none are made.
 	MakeSmall func(ctx context.Context, m *v1alpha1.Media) error
 	// Requests stores the requests with an Idempotency-Key whose Media were deleted. If nil, none are stored.
 	Requests Requests
@@ -200,7 +200,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 }
 
-// sync performs the next step, depending on the status. It returns the requeue delay. Zero means to wait for a change.
+// sync performs the next step, depending on the status. It returns the requeue delay. Zero means that the next step
+// waits for a change.
 func (r *Reconciler) sync(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	if !m.DeletionTimestamp.IsZero() {
 		return r.finalize(ctx, m)
@@ -246,7 +247,7 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, m *v1alpha1.Media) err
 }
 
 // syncUploaded handles a verified file. It notices new posts that use the file, and checks once whether the file was
-// overwritten. A store removed from or returned to the configuration is noticed after a restart.
+// overwritten. Removing the store from the configuration, or adding it again, takes effect after a restart.
 func (r *Reconciler) syncUploaded(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	before := m.Status.DeepCopy()
 	if r.Store.Absent() {
@@ -308,10 +309,10 @@ func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1
 	return r.drop(ctx, m)
 }
 
-// smallTimeout limits the time for a picture for lists, including the wait for a slot: posts' conversions come first.
+// smallTimeout limits the time for a small picture, including the wait for a slot: posts' conversions come first.
 const smallTimeout = 30 * time.Second
 
-// makeSmall makes a file's picture for lists. Without it, lists show the original or a symbol.
+// makeSmall makes a file's small picture. Without it, lists show the original or a symbol.
 func (r *Reconciler) makeSmall(ctx context.Context, m *v1alpha1.Media) {
 	if r.MakeSmall == nil {
 		return

@@ -102,7 +102,7 @@ func TestCannotFetch(t *testing.T) {
 	}
 }
 
-// An event's message holds 1,000 bytes, and the reason follows the URL.
+// An event's message can hold 1,000 bytes, and the reason comes after the URL.
 func TestLongAddresses(t *testing.T) {
 	got := cannotFetch("https://a.example/"+strings.Repeat("é", 1015), "it is empty")
 	if !strings.HasPrefix(got, "The source https://a.example/é") || !strings.HasSuffix(got, "é… cannot be fetched: it is empty.") || len(got) > 1000 {

@@ -67,7 +67,7 @@ func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]str
 	return posting.Of(&live).MediaNames(), nil
 }
 
-// referenced returns which Media the posts of a namespace refer to, including finished ones, from the API server.
+// referenced returns the Media that a namespace's posts refer to, including finished ones, as read from the API server.
 func (r *Reconciler) referenced(ctx context.Context, namespace string, names map[string]bool) (map[string]bool, error) {
 	found := map[string]bool{}
 	err := kubeclient.EachPage(ctx, func(ctx context.Context, page kubeclient.Page) (string, error) {

@@ -196,7 +196,7 @@ func (d *desk) step(ctx context.Context, m *v1alpha1.Media, want func(Gomega, *v
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
 		want(g, m)
-		// The next reconciliation has to see the current state.
+		// The next reconciliation must see the current state.
 		var cached v1alpha1.Media
 		g.Expect(d.Client.Get(ctx, client.ObjectKeyFromObject(m), &cached)).To(Succeed())
 		g.Expect(cached.ResourceVersion).To(Equal(m.ResourceVersion))

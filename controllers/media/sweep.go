@@ -38,7 +38,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	}
 	inCluster := map[string]time.Duration{}
 	for i := range teams.Items {
-		// The cache holds Media of watched namespaces only. Elsewhere, every file would look like an orphan.
+		// The cache holds only the Media of watched namespaces. Elsewhere, every file would look like an orphan.
 		if namespace := teams.Items[i].Spec.Namespace; s.Namespaces.Include(namespace) {
 			inCluster[namespace] = s.Retention.Of(&teams.Items[i]).InCluster
 		}

@@ -92,7 +92,7 @@ type findings struct {
 	oldest  time.Time
 }
 
-// newFindings returns empty findings, and the set of all Media, whose files are still unlisted.
+// newFindings returns empty findings, and the set of all Media, whose files have not been listed yet.
 func newFindings(byNamespace map[string][]*v1alpha1.Media, oldest time.Time) (found *findings, unlisted map[*v1alpha1.Media]bool) {
 	found = &findings{
 		mediaByFile: map[string][]*v1alpha1.Media{}, suspects: map[*v1alpha1.Media]bool{}, orphans: map[string]map[string]time.Time{}, oldest: oldest,
@@ -196,8 +196,9 @@ func (s *sweeper) removeOrphans(ctx context.Context, namespace string, uids map[
 	return errors.Join(problems...)
 }
 
-// awaitsRestore reports whether the Media of an orphaned file may still be restored: its namespace is younger, was
-// therefore re-created, and less than restoreWithin ago. Users with rights in the namespace only cannot cause this.
+// awaitsRestore reports whether the Media of an orphaned file may still be restored: its namespace is younger than the
+// file, so it was re-created, less than restoreWithin ago. Users who have access only to the namespace cannot cause
+// this.
 func awaitsRestore(stored, namespaceMade, now time.Time) bool {
 	return stored.Before(namespaceMade) && now.Before(namespaceMade.Add(restoreWithin))
 }

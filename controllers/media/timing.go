@@ -57,7 +57,7 @@ func fetchPause(tried time.Duration, uid types.UID) time.Duration {
 // fromAPI reports whether the REST API created a Media, whose client then already has an upload URL.
 func fromAPI(m *v1alpha1.Media) bool { return m.Labels[v1alpha1.OriginLabel] == v1alpha1.OriginAPI }
 
-// addressUntil returns when the last upload URL expires, whether the REST API or the status offered it.
+// addressUntil returns the expiry time of the last upload URL, whether the REST API or the status offered it.
 func addressUntil(m *v1alpha1.Media, unusedAfter time.Duration) time.Time {
 	if !fromAPI(m) {
 		return m.CreationTimestamp.Add(unusedAfter)
@@ -68,7 +68,7 @@ func addressUntil(m *v1alpha1.Media, unusedAfter time.Duration) time.Time {
 type uploadPlan struct {
 	// expired: the wait is over.
 	expired bool
-	// offer: issue a new upload URL.
+	// offer: a new upload URL is needed.
 	offer        bool
 	recheckAfter time.Duration
 }
@@ -87,7 +87,8 @@ func planUpload(m *v1alpha1.Media, unusedAfter time.Duration, now time.Time) upl
 	return w
 }
 
-// recheckDue reports whether a verified file is due for its recheck, or the time until then. Zero means never.
+// recheckDue reports whether a verified file is due for its recheck, and otherwise returns the time until then. Zero
+// means never.
 func recheckDue(m *v1alpha1.Media, now time.Time) (due bool, in time.Duration) {
 	since := conditions.Since(m.Status.Conditions)
 	if m.Spec.Source != nil || since.IsZero() {
@@ -120,8 +121,8 @@ func deletesWhenUnused(m *v1alpha1.Media) bool {
 	}
 }
 
-// deleteAt returns when an unused Media is deleted; ok is false if it is kept. A rejected Media is kept for as long as
-// a finished post, so that its owner can read the reason.
+// deleteAt returns the time to delete an unused Media; ok is false if it is kept. A rejected Media is kept for as long
+// as a finished post, so that its owner can read the reason.
 func deleteAt(m *v1alpha1.Media, unusedAfter, rejectedFor time.Duration) (at time.Time, ok bool) {
 	if m.Status.UnusedSince == nil || !deletesWhenUnused(m) {
 		return time.Time{}, false

@@ -43,7 +43,7 @@ import (
 
 // Sender sends requests to receivers.
 type Sender interface {
-	// Post sends a body of JSON with these headers. The error is a *receiver.Error unless ctx is done.
+	// Post sends a JSON body with these headers. The error is a *receiver.Error unless ctx is done.
 	Post(ctx context.Context, address string, header map[string]string, body []byte) error
 }
 
@@ -55,8 +55,8 @@ type Mailer interface {
 
 // Options configures the Reconciler. Client, APIReader, Watcher, Cache, Clock, Owned and Sender are required.
 type Options struct {
-	// Client reads from the cache and writes to the API server. APIReader reads from the API server, and Watcher watches it:
-	// the cache lacks finished posts. Cache reports changes of the other objects.
+	// Client reads from the cache and writes to the API server. APIReader reads from the API server, and Watcher
+	// watches it: the cache lacks finished posts. Cache reports changes to the other objects.
 	Client    client.Client
 	APIReader client.Reader
 	Watcher   client.WithWatch

@@ -86,7 +86,7 @@ type feed struct {
 	stop       context.CancelFunc
 
 	mu sync.Mutex
-	// seen is the time up to which all events of the watch were offered, or zero before the watch.
+	// seen is the time up to which all events of the watch have been offered, or zero before the watch.
 	seen time.Time
 }
 
@@ -194,7 +194,8 @@ func (f *feed) drain(ctx context.Context, w watch.Interface, version string) (st
 	}
 }
 
-// read offers all events since the queue's Through to a worker, from the cache and from finished posts by day.
+// read offers a worker all events since the queue's Through. They come from the cache and, day by day, from finished
+// posts.
 func (w *worker) read(ctx context.Context) error {
 	r, now := w.reconciler, w.reconciler.Clock.Now()
 	if err := w.readCache(ctx, &v1alpha1.PostList{}, &v1alpha1.ConnectionList{}, &v1alpha1.MediaList{}); err != nil {

@@ -13,7 +13,7 @@ const (
 	slowCalls = 16
 )
 
-// lanes limit the concurrent calls of an installation.
+// lanes limit an installation's concurrent calls.
 type lanes struct{ fast, slow chan struct{} }
 
 func newLanes() lanes {

@@ -23,7 +23,7 @@ const (
 // Metrics counts notifications.
 type Metrics struct {
 	attempts *prometheus.CounterVec
-	// reading returns the notifiers that fail, and the age of the oldest notification that waits.
+	// reading returns the number of failing notifiers, and the age of the oldest waiting notification.
 	reading atomic.Pointer[func() (failing int, oldest time.Duration)]
 }
 
@@ -68,7 +68,7 @@ func (m *Metrics) read() (int, time.Duration) {
 	return 0, 0
 }
 
-// observe returns what the gauges show.
+// observe returns the values of the gauges.
 func (r *Reconciler) observe() (failing int, oldest time.Duration) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -83,8 +83,8 @@ func (r *Reconciler) observe() (failing int, oldest time.Duration) {
 	return failing, oldest
 }
 
-// lag returns whether the receiver did not accept the last notification, and how long the oldest one waits. A suspended
-// Notifier does not lag.
+// lag reports whether the receiver failed to accept the last notification, and how long the oldest one has been
+// waiting. A suspended Notifier does not lag.
 func (w *worker) lag(now time.Time) (isFailing bool, oldest time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

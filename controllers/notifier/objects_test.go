@@ -23,7 +23,7 @@ var everything = []v1alpha1.NotifierEvent{
 	v1alpha1.EventConnectionBroken, v1alpha1.EventConnectionExpiring, v1alpha1.EventMediaRejected,
 }
 
-// notifier creates a Notifier of every event.
+// notifier creates a Notifier for all events.
 func (t *team) notifier(ctx context.Context, name string, to *server, edits ...func(*v1alpha1.NotifierSpec)) *v1alpha1.Notifier {
 	GinkgoHelper()
 	n := &v1alpha1.Notifier{
@@ -34,14 +34,13 @@ func (t *team) notifier(ctx context.Context, name string, to *server, edits ...f
 		edit(&n.Spec)
 	}
 	Expect(k8s.Create(ctx, n)).To(Succeed())
-	// Events are not before its creation, whose time has whole seconds, as have those of conditions.
+	// No event may precede the Notifier's creation. Creation times, like those of conditions, are in whole seconds.
 	if t.clock.Now().Before(n.CreationTimestamp.Time) {
 		t.clock.SetTime(n.CreationTimestamp.Time)
 	}
 	return n
 }
 
-// create creates a post.
 func (t *team) create(ctx context.Context, name string) *v1alpha1.Post {
 	GinkgoHelper()
 	p := &v1alpha1.Post{
@@ -54,7 +53,7 @@ func (t *team) create(ctx context.Context, name string) *v1alpha1.Post {
 	return p
 }
 
-// post creates a post that is finished in this phase as of now.
+// post creates a post that has just finished in this phase.
 func (t *team) post(ctx context.Context, name string, phase v1alpha1.PostPhase) *v1alpha1.Post {
 	GinkgoHelper()
 	p := t.create(ctx, name)
@@ -71,7 +70,7 @@ func (t *team) finish(ctx context.Context, p *v1alpha1.Post, phase v1alpha1.Post
 	Expect(k8s.Status().Update(ctx, p)).To(Succeed())
 }
 
-// undecided creates a post whose outcome is unknown as of now.
+// undecided creates a post whose outcome has just become unknown.
 func (t *team) undecided(ctx context.Context, name string) *v1alpha1.Post {
 	GinkgoHelper()
 	p := t.create(ctx, name)
@@ -82,12 +81,12 @@ func (t *team) undecided(ctx context.Context, name string) *v1alpha1.Post {
 	return p
 }
 
-// condition returns a condition that is True as of now.
+// condition returns a condition that has just become True.
 func (t *team) condition(kind, reason string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: "because", LastTransitionTime: metav1.NewTime(t.clock.Now())}
 }
 
-// broken creates an account that is revoked as of now.
+// broken creates an account that has just been revoked.
 func (t *team) broken(ctx context.Context, name string) {
 	GinkgoHelper()
 	c := &v1alpha1.Connection{
@@ -99,7 +98,7 @@ func (t *team) broken(ctx context.Context, name string) {
 	Expect(k8s.Status().Update(ctx, c)).To(Succeed())
 }
 
-// rejected creates a file that is rejected as of now.
+// rejected creates a file that has just been rejected.
 func (t *team) rejected(ctx context.Context, name string) {
 	GinkgoHelper()
 	m := &v1alpha1.Media{
@@ -112,14 +111,13 @@ func (t *team) rejected(ctx context.Context, name string) {
 	Expect(k8s.Status().Update(ctx, m)).To(Succeed())
 }
 
-// signing returns a Secret of a Notifier.
+// signing returns a Notifier's Secret.
 func (t *team) signing(name, value string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: name}, StringData: map[string]string{v1alpha1.NotifierSecretKey: value},
 	}
 }
 
-// edit changes a Notifier.
 func (t *team) edit(ctx context.Context, name string, change func(*v1alpha1.Notifier)) {
 	GinkgoHelper()
 	Eventually(func() error {

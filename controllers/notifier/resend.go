@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/internal/text"
 )
 
-// resend answers the requests to send a notification again.
+// resend handles requests to resend a notification.
 func (w *worker) resend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -28,8 +28,8 @@ func (w *worker) resend() {
 // maxRequest limits status.lastHandledResend, in characters.
 const maxRequest = 256
 
-// request remembers a Notifier's request to send a notification again. A call may be in flight for seconds, so that further
-// requests arrive before the first is handled. The caller holds mu.
+// request remembers a Notifier's request to resend a notification. A call may be in flight for seconds, so further
+// requests may arrive before the first is handled. The caller holds mu.
 func (w *worker) request(n *v1alpha1.Notifier) {
 	last := w.handled
 	if len(w.requests) > 0 {

@@ -91,7 +91,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := suite.Must(io.ReadAll(r.Body))
 	var p notify.Payload
 	Expect(json.Unmarshal(body, &p)).To(Succeed())
-	// The library compares the time of the request with the clock, which specs set ahead.
+	// The library would compare the request's timestamp with the real clock, but specs set their own clock ahead.
 	Expect(suite.Must(standardwebhooks.NewWebhook(secret)).VerifyIgnoringTimestamp(body, r.Header)).To(Succeed())
 	s.mu.Lock()
 	s.got = append(s.got, request{ID: r.Header.Get("webhook-id"), body: p})
@@ -104,7 +104,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, r)
 }
 
-// answers sets the response to the following requests.
+// answers sets the response to subsequent requests.
 func (s *server) answers(answer func(w http.ResponseWriter, r *http.Request)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func newTeam(ctx context.Context) *team {
 	return t
 }
 
-// run starts a manager as the program configures it, and returns the function that stops it.
+// run starts a manager that is configured as in the program, and returns the function that stops it.
 func (t *team) run(receivers ...*server) (stop func()) {
 	GinkgoHelper()
 	mgr := suite.Must(ctrl.NewManager(env.Config, ctrl.Options{
@@ -199,7 +199,7 @@ func (t *team) run(receivers ...*server) (stop func()) {
 	return stop
 }
 
-// eventually polls while the clock advances by a step each time.
+// eventually polls, and advances the clock by step each time.
 func (t *team) eventually(get func() any, step time.Duration) AsyncAssertion {
 	GinkgoHelper()
 	return Eventually(func() any {

@@ -32,7 +32,7 @@ const (
 	checkEvery = time.Minute
 	// checkMissing is the pause between checks of a new Notifier's Secret that does not exist.
 	checkMissing = 2 * time.Second
-	// errorPause is the pause after an error of the Kubernetes API.
+	// errorPause is the pause after an error from the Kubernetes API.
 	errorPause = 5 * time.Second
 	// finalSave limits the last write at shutdown.
 	finalSave = 5 * time.Second
@@ -52,20 +52,20 @@ type worker struct {
 	mu       sync.Mutex
 	queue    *notify.Queue
 	notifier *v1alpha1.Notifier
-	// requests are the values of the annotation to resend that are not handled yet.
+	// requests are the unhandled values of the resend annotation.
 	requests []string
 	// behind is true if the queue may lack events.
 	behind bool
 	// dirty is true if the status must be written.
 	dirty bool
 
-	// The goroutine of run uses the following fields.
+	// Only run's goroutine uses the following fields.
 	savedAt, checkedAt time.Time
 	state              state
 	isSlow             bool
 	// failing is the last error since the last success; empty after a success.
 	failing string
-	// deliveredAt is the time of the last success, and handled the last request to resend.
+	// deliveredAt is the time of the last success, and handled is the last resend request that was handled.
 	deliveredAt *v1alpha1.Time
 	handled     string
 	// goneIn is the generation whose receiver responded with 410, or 0.
@@ -329,7 +329,7 @@ func (w *worker) save(ctx context.Context) error {
 	return nil
 }
 
-// compose returns the Notifier with its next status, the status before, and whether the condition Failing changes.
+// compose returns the Notifier with its next status, the status before, and whether the Failing condition changes.
 func (w *worker) compose() (n *v1alpha1.Notifier, before *v1alpha1.NotifierStatus, changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -363,10 +363,10 @@ func (w *worker) restore(ctx context.Context, err error) {
 	}
 }
 
-// failingMessage is the start of the message of the condition Failing.
+// failingMessage is the start of the Failing condition's message.
 const failingMessage = "the receiver does not accept notifications: "
 
-// applyFailing sets or removes the condition Failing. It reports whether it changed. The caller holds mu.
+// applyFailing sets or removes the Failing condition. It reports whether the condition changed. The caller holds mu.
 func (w *worker) applyFailing(n *v1alpha1.Notifier, now time.Time) bool {
 	if w.failing == "" {
 		return meta.RemoveStatusCondition(&n.Status.Conditions, v1alpha1.ConditionFailing)

@@ -28,7 +28,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// working is X as a platform that accepts a call with only an operation id, and processes the post afterwards.
+// working is a variant of X that accepts a call with only an operation id and processes the post afterwards.
 type working struct {
 	fast
 	*work
@@ -78,7 +78,7 @@ func (w working) Lookup(ctx context.Context, job platforms.Job) (platforms.Looku
 	return platforms.LookupResult{Matches: 1, ExternalID: id, ExternalURL: "https://x.example/" + id, Certain: true}, nil
 }
 
-// says reports whether a post has the given text. A manager also delivers posts that other specs have left.
+// says reports whether a post has the given text. A manager also delivers posts that other specs have left behind.
 func says(post client.Object, text string) bool {
 	return post.(*v1alpha1.Post).Spec.Targets[0].Caption == text
 }
@@ -211,7 +211,7 @@ var _ = Describe("A video that YouTube processes after the upload", func() {
 	var m *manager
 	AfterEach(func() { m.stop() })
 
-	// ffmpeg is the program that extracts pictures from videos, or empty if it is not installed.
+	// ffmpeg is the path of the program that extracts pictures from videos, or empty if it is not installed.
 	ffmpeg, _ := exec.LookPath("ffmpeg")
 	begin := func() {
 		m = startManager(func(o *post.Options) {

@@ -82,7 +82,7 @@ func (r *Reconciler) recordResults(ctx context.Context, p *reconciliation, f *de
 	return nil
 }
 
-// findEarlier adds an earlier post's outcome to the facts. It asks the archive until the archive responds.
+// findEarlier adds an earlier post's outcome to the facts. It queries the archive until it gets a response.
 func (r *Reconciler) findEarlier(ctx context.Context, p *reconciliation, f *delivery.Facts) {
 	if p.state.earlier != nil {
 		f.Earlier = *p.state.earlier
@@ -127,8 +127,8 @@ func (r *Reconciler) write(ctx context.Context, p *reconciliation, decided *deli
 	return err
 }
 
-// announce emits the events of a decision if the status has changed. The warning that a post has no Team is delayed by
-// conditions.NoTeamGrace after the post's creation, and dropped if a Team owns the namespace by then.
+// announce emits the events of a decision if the status has changed. The warning that a post has no Team is delayed
+// until conditions.NoTeamGrace after the post's creation, and dropped if a Team owns the namespace by then.
 func (r *Reconciler) announce(p *reconciliation, before *v1alpha1.PostStatus, e delivery.Event, news bool) {
 	late := !p.state.warnAt.IsZero()
 	p.state.warnAt = time.Time{}
@@ -223,7 +223,8 @@ func (r *Reconciler) readTokens(ctx context.Context, p *reconciliation, targets 
 	return unusable
 }
 
-// withTokens reads the tokens of targets, and then claims the targets. It claims none if it reports unusable credentials.
+// withTokens reads the tokens of targets, and then claims the targets. It claims none if it reports unusable
+// credentials.
 func (r *Reconciler) withTokens(ctx context.Context, p *reconciliation, targets []int, claim func(context.Context, *reconciliation, []int) error) (unusable bool, err error) {
 	if r.readTokens(ctx, p, targets) {
 		return true, nil
@@ -294,11 +295,11 @@ func (r *Reconciler) acquireGates(p *reconciliation, targets []int) (entered []*
 }
 
 // usageBackoff is the retry backoff for counting plan usage: one second for transient errors, and at most one minute,
-// which bounds how late a post is once counting works again.
+// so a post is at most that much late once counting works again.
 var usageBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 10, Cap: time.Minute}
 
-// deferForQuota blocks targets whose plan usage cannot be counted, since nothing is sent uncounted. The retry time is
-// kept in memory: storing it would write every one of the team's posts at each retry.
+// deferForQuota blocks targets whose plan usage cannot be counted, since nothing may be sent without being counted. The
+// retry time is kept in memory: storing it would mean a write to each of the team's posts at every retry.
 func (r *Reconciler) deferForQuota(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery, why error) error {
 	p.log.Error(why, "cannot count the team's plan usage; retrying", "uid", p.Post.UID)
 	for _, d := range deliveries {

@@ -140,7 +140,8 @@ var _ = Describe("A prepared checkpoint", func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(arrivedAtX(ctx, "upload")).To(Equal(before["upload"]), "the file is not uploaded again")
 		Expect(arrivedAtX(ctx, "status")).To(Equal(before["status"]), "the upload's state is not requested")
-		// Calls are counted for the platform, where other specs' posts may be published at any time; those have no files.
+		// The counts are for the whole platform, where other specs' posts may be published at any time, but those posts have
+		// no files.
 		posts := suite.Must(platform.Posts(ctx, "x", t.account.ID))
 		Expect(posts).To(HaveLen(1))
 		Expect(posts[0].Media[0].SHA256).To(Equal(jpeg))
@@ -195,7 +196,7 @@ func (t team) events(ctx context.Context, about client.Object) (told []string) {
 	return told
 }
 
-// holding is X with uploads that block until they are released or cancelled, for posts with certain captions.
+// holding is a variant of X whose uploads for posts with certain captions block until they are released or cancelled.
 type holding struct {
 	fast
 
@@ -327,8 +328,8 @@ var _ = Describe("A preparation in progress", func() {
 	})
 })
 
-// inStep is X with a preparation for every card. The calls for one card on both accounts wait for each other, and so do
-// the preparations.
+// inStep is a variant of X that prepares every card. The calls for one card on both accounts wait for each other, and
+// so do the preparations.
 type inStep struct {
 	fast
 

@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// armer claims the posts of a crowd ahead of their time.
+// armer claims a crowd's posts before they are due.
 type armer struct {
 	o          *Options
 	deliveries *deliveryBuilder
@@ -32,7 +32,7 @@ type armer struct {
 	limits     *limits.Limits
 	publisher  *publish.Publisher
 	recorder   *recorder
-	// results holds what could not be recorded about armed posts.
+	// results holds armed posts' results that could not be recorded.
 	results *armedResults
 	// ended runs after the last call of an armed post, when its result is recorded.
 	ended func(context.Context, *reconciliation)
@@ -48,7 +48,7 @@ func newGroups(o *Options) *publish.Groups {
 	})
 }
 
-// groupState implements delivery.Facts.Group. Without groups, every group may be open.
+// groupState implements delivery.Facts.Group. If this process has no groups, every group may be open.
 func (a *armer) groupState(group string) delivery.GroupState {
 	if a.publisher.Groups == nil {
 		return delivery.GroupMayBeOpen
@@ -56,7 +56,7 @@ func (a *armer) groupState(group string) delivery.GroupState {
 	return a.publisher.Groups.State(group)
 }
 
-// closeGroups closes the groups of another process, which shows whether their calls were made.
+// closeGroups closes another process's groups. The outcome shows whether their calls were made.
 func (a *armer) closeGroups(ctx context.Context, groups []string) error {
 	for _, group := range groups {
 		if err := a.publisher.Groups.Close(ctx, group); err != nil {
@@ -66,7 +66,7 @@ func (a *armer) closeGroups(ctx context.Context, groups []string) error {
 	return nil
 }
 
-// arm claims the targets ahead of their time. If that is not possible, the post is claimed when it is due.
+// arm claims the targets before they are due. If that is not possible, the post is claimed when it is due.
 func (a *armer) arm(ctx context.Context, p *reconciliation, targets []int) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopping before a claim: %w", err)
@@ -85,7 +85,7 @@ func (a *armer) arm(ctx context.Context, p *reconciliation, targets []int) error
 	if len(accounts) < len(deliveries) {
 		return nil // two targets of one account are sent one after the other
 	}
-	// A refusal by the plan is reported by the claim, when the post is due.
+	// If the plan refuses the post, the claim reports it when the post is due.
 	within, err := a.plans.silently().enforceLimits(ctx, p, deliveries)
 	if err != nil || len(within) < len(deliveries) {
 		p.Post.Status = *p.stored.DeepCopy()
@@ -108,7 +108,7 @@ func (a *armer) arm(ctx context.Context, p *reconciliation, targets []int) error
 	return err //nolint:wrapcheck // the error names the operation
 }
 
-// size returns the size of a post with its connections and files, as JSON.
+// size returns the JSON size of a post with its connections and files.
 func (p *reconciliation) size() (bytes int, err error) {
 	data, err := json.Marshal([]any{p.Post, p.connections, p.media})
 	if err != nil {
@@ -133,7 +133,7 @@ type armedHooks struct {
 	armer *armer
 }
 
-// Calls implements publish.ArmedHooks. It reads again what may have changed since the post was armed.
+// Calls implements publish.ArmedHooks. It rereads everything that may have changed since the post was armed.
 func (u *armedHooks) Calls(ctx context.Context, post *v1alpha1.Post, d *publish.Delivery) *platforms.Error {
 	because := func(problem string, args ...any) *platforms.Error {
 		return platforms.Errorf(platforms.ClassTransient, problem, args...)

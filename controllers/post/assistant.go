@@ -25,9 +25,9 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// assistant prepares files of posts while another process delivers the posts. It never claims: it runs the actions of
-// delivery.DecidePreparation. When this process begins to deliver posts, the assistant ends, and the running
-// preparations are continued by the Reconciler, which has the same state of each post.
+// assistant prepares posts' files while another process delivers the posts. It never claims: it runs the actions of
+// delivery.DecidePreparation. When this process begins to deliver posts, the assistant stops, and the Reconciler, which
+// shares each post's state with it, continues the running preparations.
 type assistant struct {
 	o        *Options
 	states   *postStates
@@ -36,8 +36,8 @@ type assistant struct {
 	steps    reconcileSteps
 	queue    *postQueue
 
-	// ended is set when this process delivers posts. active is held for reading by each reconciliation, and stopping
-	// cancels them.
+	// ended is set when this process delivers posts. Each reconciliation holds a read lock on active, and stopping cancels
+	// them all.
 	ended    atomic.Bool
 	active   sync.RWMutex
 	stopping context.Context //nolint:containedctx // it ends with the assistant's role, not with a call
@@ -73,7 +73,8 @@ func (a *assistant) end() {
 	a.queue.queue.Store(nil)
 }
 
-// setupWithManager registers the assistant, which runs in every process. Without Options.Holder it does not exist.
+// setupWithManager registers the assistant, which runs in every process. If Options.Holder is empty, there is no
+// assistant.
 func (a *assistant) setupWithManager(mgr ctrl.Manager) error {
 	if a.o.Holder == "" {
 		return nil

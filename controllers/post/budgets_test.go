@@ -20,15 +20,16 @@ import (
 	"github.com/herald-social/herald/test/suite"
 )
 
-// budget limits what the delivery of one kind of post costs the API server. Counts are the same on every machine, unlike
-// times. A change that needs more either finds a cheaper way, or raises the limit and explains it in the row's name.
+// budget limits what the delivery of one kind of post costs the API server. Unlike times, counts are the same on every
+// machine. A change that costs more must find a cheaper way, or raise the limit and explain that in the row's name.
 type budget struct {
-	// writes are the manager's writes of the post, and atInstant those from its time on, which a crowd of posts makes at
-	// once.
+	// writes is the number of the manager's writes to the post. atInstant counts those from the post's due time on, which
+	// a crowd makes all at once.
 	writes, atInstant int
-	// events are the post's watch events, including its creation and users' changes. Each watcher of posts gets them.
+	// events is the number of the post's watch events, including its creation and users' changes. Every watcher of posts
+	// receives them.
 	events int
-	// bytes are the sizes of the stored object in each phase that it is in.
+	// bytes holds the stored object's size in each of its phases.
 	bytes sizes
 }
 
@@ -72,13 +73,13 @@ func (c *cost) add(event watch.Event) {
 	c.finished = post.Status.Finished
 }
 
-// fromREST gives a post the metadata of one from the REST API.
+// fromREST gives a post the metadata of a post that was created through the REST API.
 func fromREST(p *v1alpha1.Post) {
 	p.Labels = map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}
 	p.Annotations = map[string]string{v1alpha1.BornAnnotation: v1alpha1.NewTime(time.Now()).String()}
 }
 
-// anyPhase is the phase for users who do nothing.
+// anyPhase is passed if the user does nothing.
 const anyPhase v1alpha1.PostPhase = ""
 
 func drafted(p *v1alpha1.Post) { p.Spec.Draft = true }
@@ -95,7 +96,7 @@ var _ = Describe("A delivery's write budget", Ordered, func() {
 	})
 	AfterAll(func() { m.stop() })
 
-	// deliver creates a post, lets a user act when it is in a phase, and returns its cost when it is finished.
+	// deliver creates a post, lets a user act when it reaches a phase, and returns its cost when it is finished.
 	deliver := func(ctx context.Context, t team, when v1alpha1.PostPhase, act func(context.Context, *v1alpha1.Post), change []func(*v1alpha1.Post)) cost {
 		GinkgoHelper()
 		list := &unstructured.UnstructuredList{}

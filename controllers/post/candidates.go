@@ -17,7 +17,7 @@ import (
 )
 
 // confirmTimeout limits the time for checking the ids in one post's resolutions with the platforms. A post has up to
-// 100 targets, each call may take the platform's CallTimeout, and the responses must be stored before the
+// 100 targets, each call may take up to the platform's CallTimeout, and the responses must be stored before the
 // reconciliation ends. An id that is not confirmed by then is stored as the user entered it.
 const confirmTimeout = time.Minute
 

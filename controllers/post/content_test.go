@@ -44,7 +44,7 @@ func (t team) picture(ctx context.Context, name string) *v1alpha1.Media {
 	return media
 }
 
-// textOnly is X without the delivery of files.
+// textOnly is a variant of X that cannot deliver files.
 type textOnly struct{ fast }
 
 func (t textOnly) Capabilities() platforms.Capabilities {
@@ -175,7 +175,7 @@ var _ = Describe("A post with media or cards", Ordered, func() {
 	})
 })
 
-// cards turns a post into a tree with these captions as cards.
+// cards turns a post into a tree whose cards have these captions.
 func cards(words ...string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{}

@@ -54,7 +54,7 @@ type lie struct {
 	answer  sandboxtest.Fault
 }
 
-// graphError returns an error as Meta's Graph APIs return it.
+// graphError returns an error in the format of Meta's Graph APIs.
 func graphError(code, subcode int) sandboxtest.Fault {
 	return sandboxtest.Fault{Status: 400, Body: map[string]any{
 		"error": map[string]any{"message": "m", "type": "OAuthException", "code": code, "error_subcode": subcode, "is_transient": false},
@@ -141,7 +141,7 @@ var _ = Describe("A platform that publishes but responds with an error", Ordered
 	rows := lies()
 	posts := make([]begun, len(rows))
 
-	// begin sends a post that will be refused. Each has its own account, so that all are sent concurrently.
+	// begin sends a post that will be refused. Each has its own account, so all are sent concurrently.
 	begin := func(ctx context.Context, l lie) begun {
 		t := newTeam(ctx)
 		on := string(l.to)
@@ -222,7 +222,7 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// cardsOf returns how many published posts a Post becomes.
+// cardsOf returns the number of published posts that a Post becomes.
 func cardsOf(p *v1alpha1.Post) int {
 	if p.Spec.Tree == nil {
 		return 1

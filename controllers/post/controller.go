@@ -47,7 +47,7 @@ type Reconciler struct {
 	states    *postStates
 	objects   stats.Objects
 	queue     *postQueue
-	// crowds are the posts that are due soon.
+	// crowds tracks the posts that are due soon.
 	crowds *crowds
 
 	inputs      *inputReader
@@ -69,13 +69,15 @@ type Reconciler struct {
 	recorder   *recorder
 	reporter   *reporter
 
-	// startedAt is when the first reconciliation ran: the reconciler exists before this process leads.
+	// startedAt is the time of the first reconciliation. The reconciler is created earlier, before this process becomes
+	// the leader.
 	startedAt time.Time
 	startOnce sync.Once
 }
 
-// maxArmedRecords limits the concurrent records of armed posts, and maxArmedRecordsAside applies while other posts wait
-// for their turn. The records are not urgent, and must not slow down the claims of posts that are due and were not armed.
+// maxArmedRecords limits the concurrent writes that record results of armed posts. While other posts wait for their
+// turn, maxArmedRecordsAside applies instead: these writes are not urgent, and must not slow down the claims of due
+// posts that were not armed.
 const (
 	maxArmedRecords      = 32
 	maxArmedRecordsAside = 4

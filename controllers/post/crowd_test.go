@@ -23,7 +23,7 @@ import (
 // crowdSize is the number of posts in these specs. Each has its own account.
 const crowdSize = 4
 
-// crowd is a number of posts of a team that are due at the same time, in a few seconds.
+// crowd is a set of a team's posts that are all due at the same time, a few seconds from now.
 type crowd struct {
 	team
 	prefix string
@@ -44,15 +44,15 @@ func newCrowd(ctx context.Context, in time.Duration) *crowd {
 	return c
 }
 
-// options lets a manager arm the crowd.
+// options configures a manager to arm the crowd.
 func (c *crowd) options(o *post.Options) {
 	o.Groups = &post.Groups{Namespace: metav1.NamespaceDefault, Prefix: c.prefix, Owners: func(context.Context) []metav1.OwnerReference { return nil }}
 	o.CrowdSize = crowdSize
 	o.Suspension = c.suspension(func() bool { return false })
 }
 
-// suspension suspends the teams of other specs: a post of theirs whose outcome is unknown may be sent again at any time, and
-// publishCalls counts it.
+// suspension suspends the teams of other specs: one of their posts whose outcome is unknown may be sent again at any
+// time, and publishCalls would count it.
 func (c *crowd) suspension(own func() bool) func(context.Context, string) (bool, []v1alpha1.Suspension, error) {
 	return func(_ context.Context, namespace string) (bool, []v1alpha1.Suspension, error) {
 		return namespace != c.namespace || own(), nil, nil
@@ -60,7 +60,7 @@ func (c *crowd) suspension(own func() bool) func(context.Context, string) (bool,
 }
 
 // stopAt starts a manager that stops working at a failpoint, as if it had died there. goOn lets it continue, as if it
-// had only been slow, and ends it.
+// had only been slow, and then stops it.
 func (c *crowd) stopAt(point string) (goOn func()) {
 	ended := make(chan struct{})
 	m := startManager(c.options, func(o *post.Options) {
@@ -75,7 +75,7 @@ func (c *crowd) stopAt(point string) (goOn func()) {
 	return goOn
 }
 
-// groups returns the groups of the posts' attempts, in order of the posts.
+// groups returns the groups of the posts' attempts, in the order of the posts.
 func (c *crowd) groups(ctx context.Context) func() []string {
 	return func() (groups []string) {
 		for _, p := range c.posts {

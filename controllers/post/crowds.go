@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// crowds counts the posts that wait for the same time. A post registers with its last look, minutes ahead of its time.
+// crowds counts the posts that wait for the same time. A post registers in a reconciliation minutes before it is due.
 // The posts of a crowd are woken to be armed.
 type crowds struct {
 	clock clock.WithTicker
@@ -26,12 +26,12 @@ type crowds struct {
 	byAt map[int64]*crowd
 }
 
-// crowd are the posts that are due at a time, in the order in which they registered.
+// crowd holds the posts that are due at one time, in the order of their registration.
 type crowd struct {
 	due   time.Time
 	posts []types.NamespacedName
 	known map[types.NamespacedName]bool
-	// woken is how many of the posts were woken.
+	// woken is the number of posts that were woken.
 	woken int
 }
 
@@ -54,7 +54,7 @@ func (c *crowds) expect(post types.NamespacedName, due time.Time) {
 	}
 }
 
-// isCrowded reports whether the posts that are due at a time are armed.
+// isCrowded reports whether the posts that are due at the given time should be armed now.
 func (c *crowds) isCrowded(due, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +62,7 @@ func (c *crowds) isCrowded(due, now time.Time) bool {
 	return at != nil && len(at.posts) >= c.size && due.Sub(now) <= delivery.ArmAhead(len(at.posts))
 }
 
-// crowdStep is how often crowds are looked at. Waking a crowd may be as late as that.
+// crowdStep is the interval between checks of the crowds. A crowd may be woken late by that much.
 const crowdStep = 250 * time.Millisecond
 
 // Start implements manager.Runnable.
@@ -86,8 +86,8 @@ type wokenPost struct {
 	priority int
 }
 
-// wake returns the posts that are to be armed now, and drops the crowds whose time has passed. Posts that are already
-// due have priority.
+// wake returns the posts to arm now, and drops the crowds whose time has passed. Posts that are already due have
+// priority.
 func (c *crowds) wake() (posts []wokenPost) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

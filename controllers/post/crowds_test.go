@@ -17,10 +17,10 @@ func TestCrowds(t *testing.T) {
 	due := start.Add(time.Minute)
 	const size = 3
 	for name, tt := range map[string]struct {
-		// early posts register a minute ahead, and late ones after the first look at the crowd.
+		// early posts register a minute before they are due, and late ones after the first call of wake.
 		early, late int
 		others      int
-		// first and second are how many posts are woken at two looks, at the given time and a moment later.
+		// first and second are the numbers of posts that two calls of wake return, at the given time and a moment later.
 		at            time.Duration
 		first, second int
 		crowded       bool

@@ -18,7 +18,7 @@ type deliveryBuilder struct {
 	queue       *postQueue
 }
 
-// target returns a target for its preparation.
+// target returns a target in the form that its preparation requires.
 func (b *deliveryBuilder) target(p *reconciliation, i int) *prepare.Target {
 	conn := p.conn(i)
 	return &prepare.Target{

@@ -23,7 +23,8 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// writeCount counts a manager's writes in one namespace. The manager also works on posts that other specs have left.
+// writeCount counts a manager's writes in one namespace. The manager also works on posts that other specs have left
+// behind.
 type writeCount struct {
 	namespace atomic.Value
 	n         atomic.Int32

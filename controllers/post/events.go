@@ -25,9 +25,9 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// Each event is a write to the API server. In a burst, warnings about waiting posts are dropped: their conditions
-// report the same. The final event of a post or target is never dropped, only delayed. Each team has its own limits, so
-// that a noisy team does not silence others.
+// Each event is a write to the API server. In a burst, warnings about waiting posts are dropped, since the posts'
+// conditions report the same. The final event of a post or target is never dropped, only delayed. Each team has its own
+// limits, so a noisy team does not silence others.
 const (
 	warningsPerSecond = 5
 	warningsBurst     = 50
@@ -41,7 +41,8 @@ const (
 	finalBurst        = 100
 	allFinalPerSecond = 40
 	allFinalBurst     = 500
-	// Beyond manyTeams teams, limits without an event for quietFor are dropped; they are full again by then.
+	// From manyTeams teams on, a team's limits are dropped after quietFor without an event, when they are full again
+	// anyway.
 	manyTeams = 1000
 	quietFor  = time.Minute
 )
@@ -88,7 +89,7 @@ func (r *recorder) budget(namespace string) *eventBudget {
 // subject is the object of an event. Events about different subjects never share a series.
 type subject struct {
 	namespace string
-	// about is the regarding object, or a field of it. related is nil if no other object is involved.
+	// about is the event's regarding object, or a field of it. related is nil if no other object is involved.
 	about, related runtime.Object
 }
 

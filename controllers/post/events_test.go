@@ -61,7 +61,7 @@ func TestEventsOfTeams(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		tell   func(r *recorder)
-		// atOnce is what is expected before any time passes. wait is how long the final events take.
+		// atOnce holds the events expected before any time passes. wait is the time until all final events are emitted.
 		atOnce map[string]int
 		wait   time.Duration
 		want   map[string]int

@@ -39,8 +39,8 @@ func sampleOf(name string) []byte {
 	return suite.Must(os.ReadFile(filepath.Join("..", "..", "internal", "media", "probe", "testdata", name)))
 }
 
-// placedPhoto returns a photo whose only metadata is its location, and the same photo without it: the metadata then has
-// no entry.
+// placedPhoto returns a photo whose only metadata is its location, and the same photo without it, whose metadata then
+// has no entry.
 func placedPhoto() (placed, cleaned []byte) {
 	photo := sampleOf("picture.jpg")
 	const header = "MM\x00*\x00\x00\x00\x08"
@@ -53,7 +53,7 @@ func placedPhoto() (placed, cleaned []byte) {
 	return with(metadata), with(append([]byte(header), make([]byte, len(metadata)-len(header))...))
 }
 
-// placedFilm returns a film with a box of coordinates, and the same film with free space in its place.
+// placedFilm returns a video with a box of coordinates, and the same video with free space in its place.
 func placedFilm() (placed, cleaned []byte) {
 	const film, added = "tenseconds.mp4", 28
 	data := sampleOf(film)

@@ -17,8 +17,9 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// cardPatience is how long recording a card waits for the preparation of the next one, so that one write records the
-// first and claims the second. It is short: until then, only the platform has a record of the published card.
+// cardPatience limits how long the recording of a card waits for the next card's preparation, so that one write can
+// record the first and claim the second. It is short, because until that write only the platform has a record of the
+// published card.
 const cardPatience = time.Second
 
 // publishHooks are the hooks of one reconciliation's deliveries.

@@ -64,11 +64,11 @@ func (s status) Update(_ context.Context, obj client.Object, _ ...client.SubReso
 	return nil
 }
 
-// handedOut is the resync period of the cache: the default of controller-runtime.
+// handedOut is the resync period of the cache: the default in controller-runtime.
 const handedOut = 10 * time.Hour
 
-// BenchmarkIdle measures what a post costs per day while it waits for a distant time: ns/op and B/op are per day, and
-// passes/day is the number of reconciliations of one scheduled post.
+// BenchmarkIdle measures what a post costs per day while it waits for a time in the distant future: ns/op and B/op are
+// per day, and passes/day is the number of reconciliations of one scheduled post.
 func BenchmarkIdle(b *testing.B) {
 	now := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
 	h := &onePostCache{

@@ -30,7 +30,7 @@ type inputReader struct {
 	largeReads  chan struct{}
 }
 
-// fetchFull reads a post from the API server if the cache holds only a part of it. It reports false if the post was
+// fetchFull reads a post from the API server if the cache holds only part of it. It reports false if the post was
 // deleted or replaced; the cache will deliver a new post of the same name.
 func (r *inputReader) fetchFull(ctx context.Context, post *v1alpha1.Post) (there bool, err error) {
 	if kubeclient.IsComplete(post) {
@@ -109,8 +109,8 @@ func (r *inputReader) readRollback(ctx context.Context, p *reconciliation) error
 	return nil
 }
 
-// readNamespace reads who owns the namespace, and the team's setting for video conversion. For a post that is deleted
-// while its last call has no outcome, it also reads whether the namespace is being deleted.
+// readNamespace reads who owns the namespace, and the team's setting for video conversion. For a post that is being
+// deleted while its last call has no outcome, it also reads whether the namespace is being deleted.
 func (r *inputReader) readNamespace(ctx context.Context, p *reconciliation) error {
 	owned, err := r.o.Owned(ctx, p.key.Namespace)
 	if err != nil {
@@ -133,11 +133,11 @@ func (r *inputReader) readNamespace(ctx context.Context, p *reconciliation) erro
 }
 
 // fewInputs is the largest number of inputs of one kind that a post waits for by name. A post with more inputs, which
-// may be thousands of files, is woken by any input of its namespace: the names would take a megabyte.
+// may be thousands of files, is woken by any input of its namespace: keeping the names would take a megabyte.
 const fewInputs = 200
 
-// readInputs returns the existing inputs of the post, by name. It subscribes the post to each input before it reads it, so
-// that no change between the two is missed.
+// readInputs returns the existing inputs of the post, by name. It subscribes the post to each input before it reads it,
+// so that no change between the two is missed.
 func readInputs[T any, P interface {
 	*T
 	client.Object

@@ -101,7 +101,7 @@ func targetFields(post *v1alpha1.Post, t *v1alpha1.TargetStatus) []any {
 	return fields
 }
 
-// lateness returns the time since a post was due, in whole seconds, or zero if it is not due, or a draft.
+// lateness returns the time since a post was due, in whole seconds, or zero if it is not due yet or is a draft.
 func lateness(post *v1alpha1.Post, now time.Time) time.Duration {
 	if post.Spec.Draft {
 		return 0
@@ -136,10 +136,10 @@ func problem(err *platforms.Error) string {
 	return err.Error()
 }
 
-// reasonTurn is the reason of a late target that nothing blocked: other posts came first, or no manager was running.
+// reasonTurn is the reason for a late target that nothing blocked: other posts came first, or no manager was running.
 const reasonTurn = "Turn"
 
-// late returns how late a target was published, and the reason that blocked it before this reconciliation. An immediate
+// late returns a published target's lateness, and the reason that blocked it before this reconciliation. An immediate
 // post's upload does not count as lateness, nor do the earlier cards of a tree.
 func (p *reconciliation) late(target int, now time.Time) (late time.Duration, reason string) {
 	if t := p.Target(target); t != nil && len(t.Cards) > 1 {

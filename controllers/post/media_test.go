@@ -252,7 +252,7 @@ var _ = Describe("The thumbnail of a video on YouTube", Ordered, func() {
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		return warned(ctx, t.namespace, p.Name, v1alpha1.ReasonThumbnailNotSet)
 	}
-	// pictures returns the files in the store that are derived from the film.
+	// pictures returns the files in the store that are derived from the video.
 	pictures := func(ctx context.Context, t team) (found []store.Object) {
 		GinkgoHelper()
 		var media v1alpha1.Media

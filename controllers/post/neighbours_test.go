@@ -214,9 +214,9 @@ var _ = Describe("A store fault that affects one post", func() {
 })
 
 var _ = Describe("A URL that an editor writes into an upload session's Secret", func() {
-	// inside is a service that only the manager's network can reach.
 	It("is never requested, and the post is published without it", func(ctx SpecContext) {
 		var calls atomic.Int32
+		// inside is a service that only the manager's network can reach.
 		inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			calls.Add(1)
 			w.WriteHeader(http.StatusPermanentRedirect)

@@ -96,7 +96,7 @@ var _ = Describe("The final state of each target has an event of its own", func(
 	})
 })
 
-// remarking is X with a note on everything that it publishes.
+// remarking is a variant of X that adds a note to everything that it publishes.
 type remarking struct{ fast }
 
 func (r remarking) Publish(ctx context.Context, job platforms.Job) platforms.Result {

@@ -64,7 +64,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics { return stats.New(re
 
 // Plans finds the owners of namespaces, and counts the usage that a plan or a platform limits.
 type Plans struct {
-	// Owner returns the team that owns a namespace, or nil without one.
+	// Owner returns the team that owns a namespace, or nil if there is none.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// Quota stores the usage.
 	Quota *quota.UsageStore
@@ -89,15 +89,16 @@ type Options struct {
 	Renditions Renditions
 	// Thumbnails extracts pictures from videos. It is nil without ffmpeg; posts are then published without thumbnails.
 	Thumbnails Thumbnails
-	// Conversions converts videos. If nil, videos cannot be converted, for the reason in Unconverted, a sentence's end.
+	// Conversions converts videos. If nil, videos cannot be converted, for the reason in Unconverted, which is phrased to
+	// end a sentence.
 	Conversions Conversions
 	Unconverted string
 	// TeamMedia returns the media settings of the team that owns a namespace. If nil, the defaults apply.
 	TeamMedia func(ctx context.Context, namespace string) (v1alpha1.TeamMedia, error)
 	// Owned reports whether a team owns a namespace. Nothing is sent from other namespaces.
 	Owned func(ctx context.Context, namespace string) (bool, error)
-	// Suspension reports whether the team of a namespace is suspended, and its recent suspensions; nil suspends no team.
-	// SuspendAll suspends all teams. If nil, it never does.
+	// Suspension reports whether the team of a namespace is suspended, and its recent suspensions. If nil, no team is
+	// suspended. SuspendAll suspends all teams; it may be nil.
 	Suspension func(ctx context.Context, namespace string) (suspended bool, recent []v1alpha1.Suspension, err error)
 	SuspendAll *installation.Suspension
 	// Clock returns the time. Jumps notifies of clock changes that make its timers wrong. If nil, the clock never jumps.
@@ -123,30 +124,30 @@ type Options struct {
 	Tracer *tracing.Tracer
 	// MaxConcurrentReconciles is the number of posts that are reconciled concurrently (default 256).
 	MaxConcurrentReconciles int
-	// Groups stores the groups of posts that are claimed ahead of their time; see Groups. If nil, none are.
+	// Groups stores the groups of posts that are claimed before they are due; see Groups. If nil, none are.
 	Groups *Groups
-	// CrowdSize is how many posts must be due at the same time to be claimed ahead of it (default 50). Fewer are claimed
-	// within half a second of it by an API server that stores 100 claims a second.
+	// CrowdSize is the number of posts that must be due at the same time to be claimed before that time (default 50).
+	// Fewer posts are claimed within half a second after it if the API server stores 100 claims per second.
 	CrowdSize int
-	// MaxArmedCalls limits the concurrent calls of posts that were claimed ahead (default 1,024). Each takes a connection
-	// and about 60 KB.
+	// MaxArmedCalls limits the concurrent calls of posts that were claimed before they were due (default 1,024). Each
+	// takes a connection and about 60 KB.
 	MaxArmedCalls int
 	// MaxUploads is the number of targets with files that are prepared concurrently (default 32).
 	MaxUploads int
-	// Holder identifies this process if all managers prepare files, of which one delivers posts. If it is empty, only the
-	// one that delivers posts does.
+	// Holder identifies this process if all managers prepare files, although only one of them delivers posts. If empty,
+	// only the manager that delivers posts prepares files.
 	Holder string
 	// Managers is the number of managers that share uploads, for the forecast of late ones (default 1).
 	Managers int
-	// HoldFor is how long a process holds the preparation of a target without extending it (default 1 min). Others take
-	// over the uploads of a process that died after that.
+	// HoldFor is the time for which a process holds the preparation of a target without extending it (default 1 min).
+	// After that, others take over the uploads of a process that died.
 	HoldFor time.Duration
 	// PrepareAhead is the lead time for the preparation of a scheduled post with files (default 30 min). It includes
 	// uploads that are not visible. Large files start earlier; content that a platform keeps only briefly starts later.
 	PrepareAhead time.Duration
 	// StartingDeadline limits how late a scheduled post may be and how long temporary refusals are retried (default 1 h).
 	StartingDeadline time.Duration
-	// LongestDelay is how late a post may be published if its platform announced pauses (default 6 h, at least
+	// LongestDelay is the maximum lateness of a post whose platform announced pauses (default 6 h, at least
 	// StartingDeadline).
 	LongestDelay time.Duration
 	// SendWindow is the time after a claim within which its call must start (default 5 s).
@@ -162,7 +163,7 @@ type Options struct {
 	Failpoint func(point string)
 }
 
-// Groups are the Leases that groups of posts are stored in.
+// Groups describes the Leases that store groups of posts.
 type Groups struct {
 	// Namespace is the manager's namespace, and Prefix is the release's name.
 	Namespace, Prefix string

@@ -31,7 +31,7 @@ type plans struct {
 func (l *plans) silently() *plans { return &plans{o: l.o, scheduler: l.scheduler} }
 
 // enforceLimits counts the usage of deliveries before their claim, unless it was counted when the post was created, and
-// fails the targets that exceed a limit. It returns the other deliveries, or all of them with an error.
+// fails the targets that exceed a limit. It returns the other deliveries or, with an error, all of them.
 func (l *plans) enforceLimits(ctx context.Context, p *reconciliation, deliveries []*publish.Delivery) ([]*publish.Delivery, error) {
 	if l.o.Plans == nil {
 		return deliveries, nil

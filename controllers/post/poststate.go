@@ -23,7 +23,7 @@ type postState struct {
 	prepare prepare.Preparations
 	// earlier is the archive's response about an earlier post with the same name, or nil before the lookup.
 	earlier *delivery.Earlier
-	// rollbackSeenAt is the detection time of the last rollback before the archive lookup, or zero without a rollback.
+	// rollbackSeenAt is the detection time of the last rollback before the archive lookup, or zero if there was none.
 	rollbackSeenAt  time.Time
 	recordRequested bool
 	quotaBackoff    *wait.Backoff
@@ -138,8 +138,8 @@ func (m *postStates) drainKind(kind string) (posts []types.NamespacedName) {
 	return posts
 }
 
-// prune ends a reconciliation: it removes the subscriptions of a post that does not wait for any input, and an empty
-// state.
+// prune ends a reconciliation: it removes the subscriptions of a post that does not wait for any input, and drops an
+// empty state.
 func (m *postStates) prune(post types.NamespacedName, waits bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -18,7 +18,7 @@ func postKey(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "team", Name: name}
 }
 
-// TestDrainUpTo checks that a part of the posts that wait for an input leaves the others subscribed.
+// TestDrainUpTo checks that draining some of the posts that wait for an input leaves the others subscribed.
 func TestDrainUpTo(t *testing.T) {
 	const some = 8
 	states, in := newPostStates(), appInput(v1alpha1.PlatformX)

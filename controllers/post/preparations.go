@@ -27,7 +27,7 @@ func (r *Reconciler) startPreparations(ctx context.Context, p *reconciliation, f
 	return r.decideAgain(ctx, p, f)
 }
 
-// startHeld starts preparations that other processes may start as well: for those that get a slot, it stores that this
+// startHeld starts preparations that other processes may start as well: for those that get a slot, it records that this
 // process holds them. If the write fails or has no response, none start.
 func (r *Reconciler) startHeld(ctx context.Context, p *reconciliation, f *delivery.Facts, targets []int) error {
 	var reserved []int

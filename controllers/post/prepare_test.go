@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/test/suite"
 )
 
-// fastPreparer is Threads with times short enough for tests.
+// fastPreparer is a variant of Threads with delays that are short enough for tests.
 type fastPreparer struct {
 	platforms.Publisher
 	platforms.Preparer
@@ -41,7 +41,7 @@ func withThreads(o *post.Options) {
 	o.Platforms[v1alpha1.PlatformThreads] = fastPreparer{p, p}
 }
 
-// onThreads creates a Threads account and a ready connection to it. processing is how long its containers take.
+// onThreads creates a Threads account and a ready connection to it. processing is the time that its containers take.
 func (t team) onThreads(ctx context.Context, processing time.Duration) sandboxtest.Account {
 	GinkgoHelper()
 	settings := map[string]any{"processing_ms": processing.Milliseconds()}

@@ -52,7 +52,7 @@ func (q *postQueue) enqueueAssisted(post types.NamespacedName) {
 	}
 }
 
-// enqueueAfter adds a post to the queue with a priority, after the delay at the latest.
+// enqueueAfter adds a post to the queue with a priority, at the latest after the delay.
 func (q *postQueue) enqueueAfter(post reconcile.Request, after time.Duration, priority int) {
 	queue := q.queue.Load()
 	if queue == nil {

@@ -35,7 +35,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	defer r.preparer.ReleaseUnused(req.String(), post)
 	known := r.states.get(req.NamespacedName, post.UID)
 	if known.publish.Stale(post) {
-		// The cache does not have the last write of this process yet; its event will trigger the next reconciliation.
+		// The cache does not contain this process's last write yet; its event will trigger the next reconciliation.
 		return ctrl.Result{}, nil
 	}
 	now := r.o.Clock.Now()
@@ -55,7 +55,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.result(p, err)
 }
 
-// fetch returns a post, and whether the cache holds only a part of it. It returns no post if there is none any more.
+// fetch returns a post, and whether the cache holds only part of it. It returns nil if the post no longer exists.
 func (r *Reconciler) fetch(ctx context.Context, key types.NamespacedName) (post *v1alpha1.Post, reduced bool, err error) {
 	post = &v1alpha1.Post{}
 	if err := r.o.Client.Get(ctx, key, post); err != nil {
@@ -169,7 +169,7 @@ func validatedBefore(post *v1alpha1.Post) *v1alpha1.Post {
 }
 
 // answerRequest lists the candidates again if the social.herald.dev/list-candidates annotation requests it, and removes
-// the annotation. A user's resolutions and unrecorded results have precedence. It reports whether it did.
+// the annotation. A user's resolutions and unrecorded results take precedence. It reports whether it did so.
 func (r *Reconciler) answerRequest(ctx context.Context, p *reconciliation, f *delivery.Facts) (answered bool, err error) {
 	_, requested := p.Post.Annotations[v1alpha1.ListCandidatesAnnotation]
 	_, settles := p.Post.Annotations[v1alpha1.SettleAnnotation]

@@ -22,7 +22,7 @@ import (
 )
 
 type reconciliation struct {
-	// View is of the working copy; stored is the status as last read or written.
+	// View is a view of the working copy. stored is the status as last read or written.
 	posting.View
 	stored      v1alpha1.PostStatus
 	key         types.NamespacedName
@@ -34,7 +34,7 @@ type reconciliation struct {
 	limits      *limits.View
 	// decide is delivery.Decide, or delivery.DecidePreparation if another process delivers posts.
 	decide func(*delivery.Facts) []delivery.Action
-	// tokens holds the tokens that were read, credentials the errors of the others, both by connection.
+	// tokens holds the tokens that were read, and credentials the errors for the others, both by connection.
 	tokens      map[string]platforms.Token
 	credentials map[string]error
 	// unowned is set if no team owns the namespace. namespaceTerminating is set if the namespace is being deleted while
@@ -48,13 +48,12 @@ type reconciliation struct {
 	// wrote is set after a write to the post, whose watch event triggers the next reconciliation. calledPlatform is set
 	// after a call to a platform or to the archive.
 	wrote, calledPlatform bool
-	// wait holds the time of the next reconciliation if nothing was written, and quotaRetryAt the time of the next try to
-	// count plan usage, or zero if no count has failed.
-	// armAt is when arming is tried again, or zero.
+	// wait holds the time of the next reconciliation if nothing was written, and quotaRetryAt the time of the next attempt
+	// to count plan usage, or zero if no count has failed. armAt is the time of the next attempt to arm the post, or zero.
 	wait         delivery.Wait
 	quotaRetryAt time.Time
 	armAt        time.Time
-	// reduced is set if the cache holds only a part of the post.
+	// reduced is set if the cache holds only part of the post.
 	reduced bool
 }
 

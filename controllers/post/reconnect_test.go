@@ -35,7 +35,7 @@ import (
 	"github.com/herald-social/herald/test/suite"
 )
 
-// runConnectionController runs the connection controller for one team, which runs in the same process in an installation.
+// runConnectionController runs the connection controller for one team. In an installation, it runs in the same process.
 func (t team) runConnectionController() *manager {
 	mgr := suite.Must(ctrl.NewManager(env.Config, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
@@ -88,7 +88,7 @@ func (t team) condition(ctx context.Context, kind string) func() string {
 	}
 }
 
-// forbidding is X that refuses to publish for its accounts.
+// forbidding is a variant of X that refuses to publish for its accounts.
 type forbidding struct {
 	fast
 
@@ -255,7 +255,7 @@ var _ = Describe("Credentials that a user replaces in their Secret", func() {
 	})
 })
 
-// locking is X that has locked one account, and checks it again after a few seconds.
+// locking is a variant of X that has locked one account, and checks it again after a few seconds.
 type locking struct {
 	fast
 
@@ -332,7 +332,7 @@ var _ = Describe("An account that its platform has locked", func() {
 	})
 })
 
-// odd is X that refuses each post with a code that is missing from the error table.
+// odd is a variant of X that refuses each post with a code that is missing from the error table.
 type odd struct{ fast }
 
 func (odd) Publish(context.Context, platforms.Job) platforms.Result {

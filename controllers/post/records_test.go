@@ -477,8 +477,8 @@ var _ = Describe("A post's record outlives it", func() {
 	})
 })
 
-// restore creates an object again as backup tools do: with the metadata from people and from Herald, but without its
-// status.
+// restore creates an object again as backup tools do: with the metadata that people and Herald have set, but without
+// its status.
 func (t team) restore(ctx context.Context, was *v1alpha1.Post) *v1alpha1.Post {
 	GinkgoHelper()
 	p := &v1alpha1.Post{

@@ -29,7 +29,7 @@ import (
 	"github.com/herald-social/herald/test/suite"
 )
 
-// narrow is X with Instagram's limits for images and YouTube's use of thumbnails.
+// narrow is a variant of X with Instagram's limits for images and YouTube's use of thumbnails.
 type narrow struct{ fast }
 
 func (n narrow) Capabilities() platforms.Capabilities {

@@ -37,7 +37,7 @@ func (r *reporter) changed(ctx context.Context, post *v1alpha1.Post, before *v1a
 	logTargets(ctrllog.FromContext(ctx), post, before, r.o.Clock.Now())
 }
 
-// claimStarted measures how late an armed post is.
+// claimStarted measures an armed post's lateness.
 func (r *reporter) claimStarted(d *publish.Delivery, due time.Time) {
 	r.o.Metrics.Deliveries.ObserveLateness(d.Conn, due, r.o.Clock.Now())
 }

@@ -88,7 +88,7 @@ var _ = Describe("A post that is restored with its status", func() {
 	})
 
 	applied := func(p *v1alpha1.Post) { p.Finalizers = nil }
-	// old makes the backup an hour old, by the creation time that the apiserver has noted.
+	// old makes the backup an hour old, by the creation time that the apiserver has recorded.
 	old := func(p *v1alpha1.Post) {
 		p.Annotations[v1alpha1.BornAnnotation] = v1alpha1.NewTime(time.Now().Add(-time.Hour)).String()
 	}

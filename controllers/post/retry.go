@@ -40,8 +40,8 @@ func (r *retries) readOriginal(ctx context.Context, p *reconciliation, f *delive
 	return nil
 }
 
-// reserve reserves targets of the failed post for this post, in one write at the resourceVersion that was read, which is
-// never retried: after a conflict or a lost response, the next reconciliation reads the failed post again.
+// reserve reserves targets of the failed post for this post, in one write at the resourceVersion that was read, which
+// is never retried: after a conflict or a lost response, the next reconciliation reads the failed post again.
 func (r *retries) reserve(ctx context.Context, p *reconciliation, f *delivery.Facts, targets []int) error {
 	original := f.Original.Post.DeepCopy()
 	delivery.Reserve(original, targets, p.Post.Name, p.now)

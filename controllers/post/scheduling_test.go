@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// changed is X with modified results.
+// changed is a variant of X with modified results.
 type changed struct {
 	fast
 
@@ -36,7 +36,7 @@ func (c changed) Publish(ctx context.Context, job platforms.Job) platforms.Resul
 	return result
 }
 
-// appLimited returns when the app-wide rate limit in a team's connection ends.
+// appLimited returns the end of the app-wide rate limit in a team's connection.
 func appLimited(ctx context.Context, t team) func() *v1alpha1.Time {
 	return func() *v1alpha1.Time { return t.connection(ctx).Status.AppRateLimitedUntil }
 }
@@ -110,7 +110,7 @@ var _ = Describe("The order of posts", func() {
 	It("delays the next card of a tree if a card was the last post for now", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		until := time.Now().Add(3 * time.Second)
-		// This also applies to posts that other specs have left.
+		// This also applies to posts that other specs have left behind.
 		runManager(answering(func(r *platforms.Result) {
 			if time.Now().Before(until) {
 				r.RateLimits = []platforms.RateLimit{{Name: platforms.PostsPerWindow, Limit: 20, BlockedUntil: until}}

@@ -23,10 +23,10 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// bySession is X with an upload URL that grants access. It records the secrets that it receives.
+// bySession is a variant of X whose upload URL grants access. It records the secrets that it receives.
 type bySession struct {
 	fast
-	// words is the text of the spec's post, since other specs may have unfinished posts.
+	// words is the text of the spec's post. Other specs' unfinished posts are ignored.
 	words string
 
 	mu       sync.Mutex

@@ -27,12 +27,12 @@ const (
 	assisting = "assisting"
 )
 
-// replicas are two managers that share uploads, of which the first to start leads.
+// replicas are two managers that share uploads. The first one to start leads.
 type replicas struct{ lease string }
 
 func newReplicas() *replicas { return &replicas{fmt.Sprintf("replicas-%d", serial.Add(1))} }
 
-// start starts a manager that leads if no other one does.
+// start starts a manager, which leads if no other one does.
 func (r *replicas) start(holder string, change ...func(*post.Options)) *manager {
 	change = append([]func(*post.Options){func(o *post.Options) { o.Holder, o.HoldFor = holder, time.Second }}, change...)
 	return startManagerWith(func(o *ctrl.Options) {
@@ -92,7 +92,7 @@ var _ = Describe("A post with files that two managers may upload", Serial, func(
 	const isReady = "True Prepared"
 
 	// occupied starts a manager that leads, and whose upload slots are taken for a while: its one slot, and the one that
-	// another team may always have. It returns what stops it.
+	// another team may always have. It returns a function that stops the manager.
 	occupied := func(ctx context.Context, r *replicas, upload time.Duration) (stop func()) {
 		GinkgoHelper()
 		stop = sync.OnceFunc(r.start(leading, oneUpload).stop)

@@ -51,7 +51,7 @@ import (
 	"github.com/herald-social/herald/test/suite"
 )
 
-// TestMain makes this program the child process that it starts to decode an image.
+// TestMain lets the test binary also serve as the child process that decodes an image.
 func TestMain(m *testing.M) {
 	if rendition.IsChild(os.Args[1:]) {
 		os.Exit(rendition.DecodeMain(os.Args[1:]))
@@ -137,7 +137,7 @@ func containersOf(account sandboxtest.Account) int {
 	return arrivals.of("/threads/v1.0/" + account.ID + containers)
 }
 
-// fast is X with times short enough for tests.
+// fast is a variant of X with delays that are short enough for tests.
 type fast struct{ *x.Platform }
 
 func (f fast) Capabilities() platforms.Capabilities {

@@ -17,7 +17,7 @@ type suspensionReader struct {
 }
 
 // read reads whether the post's team is suspended. If so, it subscribes the post to the end of the suspension and reads
-// again, so that it does not miss an end between the two.
+// again, so it does not miss an end of the suspension between the two.
 func (s *suspensionReader) read(ctx context.Context, p *reconciliation) (err error) {
 	for waits := false; ; waits = true {
 		if p.suspended, p.suspensions, err = s.get(ctx, p.key.Namespace); err != nil {

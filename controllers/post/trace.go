@@ -14,12 +14,13 @@ import (
 	"github.com/herald-social/herald/internal/tracing"
 )
 
-// traceNear is how long after an immediate post's creation its delivery belongs to the request's trace. Collectors with
-// tail sampling wait for seconds to minutes, and a trace that spans hours shows only the wait.
+// traceNear is the time after an immediate post's creation during which its delivery belongs to the request's trace.
+// Collectors with tail sampling wait for seconds to minutes, and a trace that spans hours would show little but the
+// wait.
 const traceNear = 10 * time.Minute
 
-// startTrace starts the span of a reconciliation. The span of an immediate post belongs to the trace of its request. Any
-// other, such as the span of a scheduled post hours later, starts a new trace with a link to the request.
+// startTrace starts the span of a reconciliation. The span of an immediate post belongs to the trace of its request.
+// Any other, such as the span of a scheduled post hours later, starts a new trace with a link to the request.
 func startTrace(ctx context.Context, tracer *tracing.Tracer, post *v1alpha1.Post, now time.Time) (context.Context, tracing.Span) {
 	if tracer == nil {
 		return ctx, tracing.Span{}

@@ -138,7 +138,7 @@ var _ = Describe("A large post, whose texts the cache omits", func() {
 			o.APIReader = live
 		})
 	})
-	// to creates a post with a different text for each of the accounts.
+	// to returns a change that gives a post a different text for each of the accounts, and these texts.
 	to := func(ctx context.Context, t team, accounts, characters int) (change func(*v1alpha1.Post), says []string) {
 		names := []string{"x"}
 		for i := range accounts - 1 {

@@ -26,15 +26,15 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// An accepted scheduled post is not reconciled before its preparation, or the last check before its time, and does not
+// An accepted scheduled post is not reconciled before its preparation, or the last check before it is due, and does not
 // use any resources until then. This file triggers earlier reconciliations: after clock jumps, and after the loss of an
 // input.
 //
-// Any other case is covered by the resync of the informers of controller-runtime, which triggers a reconciliation of
-// each post every ten hours.
+// Any other case is covered by the resync of controller-runtime's informers, which triggers a reconciliation of each
+// post every ten hours.
 
 // wakeSpread spreads the reconciliations of posts that are not due after a clock jump: 100,000 of them take six seconds
-// of one processor (BenchmarkIdle).
+// of CPU time (BenchmarkIdle).
 const wakeSpread = 30 * time.Second
 
 // clockJumped enqueues all posts except drafts, since their times may come before their timers fire. Due posts are
@@ -67,7 +67,7 @@ func (q *postQueue) enqueueForInput(kind string) handler.EventHandler {
 }
 
 // enqueueAppLimited enqueues the posts that wait for an app's rate limit after the limit was recorded, or removed by a
-// person. It also drops the known limits of a deleted connection.
+// user. It also drops the known limits of a deleted connection.
 func (q *postQueue) enqueueAppLimited(known *limits.Limits) handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ workqueue) {
@@ -89,7 +89,7 @@ func (q *postQueue) enqueueAppLimited(known *limits.Limits) handler.EventHandler
 	}
 }
 
-// enqueueDependents enqueues the posts that refer to a connection or a file which has become unusable. Accepted posts
+// enqueueDependents enqueues the posts that refer to a connection or a file that has become unusable. Accepted posts
 // have no subscriptions: storing the references of each post would take more memory than the posts.
 func (q *postQueue) enqueueDependents() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) (requests []reconcile.Request) {
@@ -119,7 +119,7 @@ func (q *postQueue) enqueueDependents() handler.EventHandler {
 }
 
 // becameUnusable passes changes that may make a connection or a file unusable for a post: deletion, replacement, other
-// TikTok settings, or a missing file. Both kinds are written often, and other changes only matter when a post is due.
+// TikTok settings, or a missing file. Both kinds are written often, and other changes matter only when a post is due.
 func becameUnusable() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },

@@ -3,7 +3,7 @@
 
 // Package postschedule creates the posts of each PostSchedule. recurrence.Decide decides which ones.
 //
-// The name of a post derives from its time, and posts are created before the status is written. If a process ends in
+// A post's name is derived from its time, and posts are created before the status is written. If a process ends in
 // between, the next one tries to create the same posts again, and finds them.
 package postschedule
 
@@ -30,8 +30,8 @@ import (
 	"github.com/herald-social/herald/internal/quota"
 )
 
-// Posts have no finalizers of schedules and do not block their deletion, so no right to postschedules/finalizers is
-// needed.
+// Posts have no finalizers of schedules and do not block their deletion, so no permission for postschedules/finalizers
+// is needed.
 //
 // +kubebuilder:rbac:groups=social.herald.dev,resources=postschedules,verbs=get;list;watch
 // +kubebuilder:rbac:groups=social.herald.dev,resources=postschedules/status,verbs=get;update;patch
@@ -40,10 +40,10 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// longestRest is the longest pause between two decisions. It bounds the delay after the clock was set ahead, to half
+	// longestRest is the longest pause between two decisions. It limits the delay after the clock is set forward to half
 	// of recurrence.Lead.
 	longestRest = 30 * time.Minute
-	// refusedPause is the pause after a post was refused, by the team's budget for example.
+	// refusedPause is the pause after a post was refused, for example because of the team's budget.
 	refusedPause = time.Minute
 	// invalidPause is the pause after a post was rejected as invalid. The rejection may depend on a connection or a file.
 	invalidPause = 10 * time.Minute
@@ -126,7 +126,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		conditions.Apply(&s.Status.Conditions, summary, s.Generation, r.Clock.Now())
 		s.Status.ObservedGeneration = s.Generation
 	}
-	// After an error, the status records the posts that were created before.
+	// Even after an error, the status records the posts that were created.
 	err := errors.Join(failed, r.status.Report(ctx, &s, before, &s.Status))
 	switch {
 	case apierrors.IsConflict(err):

@@ -29,8 +29,8 @@ type refusal struct {
 	again time.Duration
 }
 
-// create creates the posts of a decision in order, and records each in the status. If there are none, it checks
-// whether the Kubernetes API would accept them, if that is unknown.
+// create creates the posts of a decision in order, and records each in the status. If there are none, it checks whether
+// the Kubernetes API would accept them, unless that is already known.
 func (r *Reconciler) create(ctx context.Context, s *v1alpha1.PostSchedule, d *recurrence.Decision, team *v1alpha1.Team) (*refusal, error) {
 	if len(d.Create) == 0 && !d.Next.IsZero() && (s.Status.ObservedGeneration != s.Generation || !conditions.IsReady(s.Status.Conditions)) {
 		return r.try(ctx, s, d.Next, team)
@@ -50,7 +50,7 @@ func (r *Reconciler) create(ctx context.Context, s *v1alpha1.PostSchedule, d *re
 	return nil, nil //nolint:nilnil // neither a refusal nor an error is the good case
 }
 
-// try checks the posts of all texts by dry runs, so that a mistake is reported when the schedule is applied.
+// try checks the posts of all texts with dry runs, so that a mistake is reported when the schedule is applied.
 func (r *Reconciler) try(ctx context.Context, s *v1alpha1.PostSchedule, at time.Time, team *v1alpha1.Team) (*refusal, error) {
 	for n := range max(1, len(s.Spec.Texts)) {
 		post := recurrence.PostOf(s, recurrence.Occurrence{At: at, Number: int32(n)})
@@ -71,7 +71,7 @@ func (r *Reconciler) try(ctx context.Context, s *v1alpha1.PostSchedule, at time.
 	return nil, nil //nolint:nilnil // as in create
 }
 
-// errAwaitingDeletion means that a post of a deleted schedule still has the name of a post.
+// errAwaitingDeletion means that a post of a deleted schedule still has the name of the post to create.
 var errAwaitingDeletion = errors.New("a post of a deleted schedule has the same name")
 
 // createPost creates a post. It returns nil if it exists already.
@@ -88,8 +88,9 @@ func (r *Reconciler) createPost(ctx context.Context, s *v1alpha1.PostSchedule, p
 	return nil
 }
 
-// examine checks the post that has the name of another one. Any post counts as the occurrence's, because a second one
-// could publish it twice. The exception is a post that is deleted with an earlier schedule of the same name.
+// examine checks an existing post with the name of the one to create. Any such post counts as the occurrence's, because
+// a second one could publish it twice. The exception is a post that is deleted with an earlier schedule of the same
+// name.
 func (r *Reconciler) examine(ctx context.Context, s *v1alpha1.PostSchedule, post *v1alpha1.Post) error {
 	var found v1alpha1.Post
 	err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &found)
@@ -138,8 +139,8 @@ func isBudget(err error) bool {
 	return found && strings.Contains(err.Error(), "spec.budget.")
 }
 
-// describe returns the causes of a rejection with the paths of the schedule. They are the same for each post, so that
-// the message does not change.
+// describe returns the causes of a rejection, with paths in the schedule. They are the same for each post, so that the
+// message does not change.
 func describe(err error, post *v1alpha1.Post) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -103,7 +103,7 @@ func follow(ctx context.Context, s *v1alpha1.PostSchedule) *schedule {
 	}
 }
 
-// tryAt reconciles the schedule at a time after, or before, its first occurrence, by a process that has just started.
+// tryAt reconciles the schedule at a time after, or before, its first occurrence, in a process that has just started.
 func (s *schedule) tryAt(ctx context.Context, after time.Duration) (ctrl.Result, error) {
 	GinkgoHelper()
 	s.clock.SetTime(s.first.Add(after))
@@ -119,13 +119,13 @@ func (s *schedule) tryAt(ctx context.Context, after time.Duration) (ctrl.Result,
 	return result, err
 }
 
-// at is tryAt without an error. It returns the requeue delay.
+// at is like tryAt, but must succeed. It returns the requeue delay.
 func (s *schedule) at(ctx context.Context, after time.Duration) time.Duration {
 	GinkgoHelper()
 	return suite.Must(s.tryAt(ctx, after)).RequeueAfter
 }
 
-// posts returns the captions of the schedule's posts by the hours after the first occurrence, as "0 one".
+// posts returns the schedule's posts, each as the hours since the first occurrence and the caption, such as "0 one".
 func (s *schedule) posts(ctx context.Context) []string {
 	GinkgoHelper()
 	var list v1alpha1.PostList

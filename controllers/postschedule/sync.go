@@ -21,7 +21,7 @@ import (
 )
 
 // sync creates the posts that are due to be created, and records them in the status. It returns the state of the
-// schedule and when to reconcile it again; zero means to wait for a change.
+// schedule and the requeue delay; zero means that it waits for a change.
 func (r *Reconciler) sync(ctx context.Context, s *v1alpha1.PostSchedule) (conditions.Summary, time.Duration, error) {
 	team, err := r.Owner(ctx, s.Namespace)
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *Reconciler) record(s *v1alpha1.PostSchedule, d *recurrence.Decision) {
 		fmt.Sprintf("skipped the post of %s and any later ones that have passed, except the last: they could not be created in time", v1alpha1.NewTime(d.Missed)))
 }
 
-// reportRepeats sets or removes the condition TextRepeats.
+// reportRepeats sets or removes the TextRepeats condition.
 func (r *Reconciler) reportRepeats(ctx context.Context, s *v1alpha1.PostSchedule) error {
 	var failed error
 	message := recurrence.RepeatedText(s, func(name string) v1alpha1.Platform {

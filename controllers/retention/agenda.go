@@ -27,8 +27,8 @@ type entry struct {
 	at   time.Time
 }
 
-// agenda lists a team's finished posts by the time when they leave. A day's posts are read when the day becomes due,
-// and again while more may be added. A sweep's cost depends on how many posts are due, not on how many are stored.
+// agenda lists a team's finished posts by the time at which they leave. A day's posts are read when the day becomes
+// due, and again while more may be added. A sweep's cost depends on how many posts are due, not on how many are stored.
 type agenda struct {
 	team  string
 	times retention.Times
@@ -39,7 +39,7 @@ type agenda struct {
 	unread time.Time
 	// reviewAt is the time of the next review of earlier days.
 	reviewAt time.Time
-	// overdueSince holds the original time of posts that could not leave. Their entries have a later time, for the retry,
+	// overdueSince holds the original times of posts that could not leave. Their entries have a later time, for the retry,
 	// but late counts from the original one.
 	overdueSince map[string]time.Time
 }
@@ -50,8 +50,8 @@ func newAgenda(team string, times retention.Times) *agenda {
 
 func dayOf(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// daysToRead returns the days to read now: the day whose posts become due and, if posts leave within minutes, also the
-// day before while some of its posts may not have been stored when it was last read.
+// daysToRead returns the days to read now: the day whose posts become due and, if posts leave within minutes, the
+// previous day too, as long as some of its posts may not have been stored when it was last read.
 func (a *agenda) daysToRead(now time.Time) (days []string) {
 	if now.Before(a.covered) {
 		return nil

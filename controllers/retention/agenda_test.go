@@ -45,7 +45,7 @@ func TestAgenda(t *testing.T) {
 			most := max(tc.stored-tc.inCluster, 0) + 2*sweepEvery
 			for now := start; now.Before(start.Add(tc.inCluster + 72*time.Hour)); now = now.Add(sweepEvery) {
 				if created%10 == 0 {
-					// Between two sweeps, so that each day ends with a sweep.
+					// Posts finish between two sweeps, so that each day ends with a sweep.
 					post, finished := fmt.Sprintf("p%d", created), now.Add(-time.Second)
 					there[post] = stored{entry{post, finished.Add(tc.inCluster)}, finished.Add(tc.stored)}
 				}

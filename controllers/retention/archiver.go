@@ -137,7 +137,8 @@ func (s *Archiver) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha
 			Status: view.Phase(), Category: post.Spec.Category, Agent: text.First(post.Annotations[v1alpha1.AgentAnnotation], maxAgent),
 		},
 		Name: post.Name, UID: string(post.UID), DisplayAt: view.DisplayAt(), Bytes: int(view.Footprint()),
-		// The lists expire an entry by the team's time after FinishedAt, but some posts are kept longer.
+		// The lists expire an entry once the team's retention period has passed since FinishedAt, but some posts are kept
+		// longer.
 		FinishedAt: times.ArchivedUntil(post, s.Clock.Now()).Add(-times.Archived),
 		Title:      text.First(view.Title(func(i int) v1alpha1.Platform { return platforms[i] }), maxTitle),
 	}
@@ -149,8 +150,8 @@ func (s *Archiver) entry(ctx context.Context, team *v1alpha1.Team, post *v1alpha
 	return entry, nil
 }
 
-// platforms returns the platforms of a post's targets: from the status, or else from the connections. If a connection
-// never existed, the platform is empty, unless version 1 of the API does not have the presumed one.
+// platforms returns the platforms of a post's targets, from the status or else from the connections. If a connection
+// does not exist, the platform is empty, unless the presumed platform is not in version 1 of the API.
 func (s *Archiver) platforms(ctx context.Context, post *v1alpha1.Post) ([]v1alpha1.Platform, error) {
 	found := make([]v1alpha1.Platform, len(post.Spec.Targets))
 	for i := range post.Spec.Targets {

@@ -107,8 +107,8 @@ const (
 	firstSweep = 15 * time.Second
 	// sweepEvery is the pause between two sweeps. Due posts leave within this time, as far as PostsPerSecond allows.
 	sweepEvery = 30 * time.Second
-	// roundFor limits the time before a long sweep looks for due posts again: one team may have a backlog of hours, and
-	// another one posts that must leave within two minutes.
+	// roundFor limits the time before a long sweep looks for due posts again: one team may have a backlog that takes
+	// hours, and another may have posts that must leave within two minutes.
 	roundFor = time.Minute
 	// sweepFor limits a sweep that always has more to do, so that it ends before its deadline.
 	sweepFor = pacing.SweepTimeout / 2

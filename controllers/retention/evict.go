@@ -115,7 +115,8 @@ func (s *Sweeper) saveRecords(ctx context.Context, posts []*v1alpha1.Post) (kept
 	return kept, errors.Join(problems...)
 }
 
-// requeue adds the posts that were not archived to the agenda: refused posts after a delay, untried ones before.
+// requeue adds the posts that were not archived to the agenda: refused posts are retried after a delay, and untried
+// ones keep their time.
 func (s *Sweeper) requeue(a *agenda, posts []*v1alpha1.Post, kept outcome) {
 	var refused, rest []entry
 	for _, post := range posts {
@@ -167,7 +168,7 @@ func (s *Sweeper) overdue(ctx context.Context, team *v1alpha1.Team, a *agenda, e
 	return posts, nil
 }
 
-// remove deletes a post at its archived resourceVersion, without finalizer. A changed post is archived again first.
+// remove deletes a post at its archived resourceVersion, without its finalizer. A changed post is archived again first.
 func (s *Sweeper) remove(ctx context.Context, post *v1alpha1.Post) error {
 	before := post.DeepCopy()
 	if controllerutil.RemoveFinalizer(post, v1alpha1.DeliveryFinalizer) {
@@ -192,7 +193,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// backfillFinishedOn records when posts of an older version were finished, and returns their agenda entries.
+// backfillFinishedOn records when posts from an older version were finished, and returns their agenda entries.
 func (s *Sweeper) backfillFinishedOn(ctx context.Context, a *agenda, namespace string, names []string) ([]entry, error) {
 	var dated []entry
 	for _, name := range names {

@@ -22,7 +22,8 @@ import (
 
 const (
 	// forgetEvery is the interval for comparing records with the posts in the cluster and in the lists. Records in
-	// neither belong to posts that were applied, that were deleted before they were finished, or that a crash left.
+	// neither belong to posts that were applied, that were deleted before they were finished, or that a crash left
+	// behind.
 	forgetEvery = 24 * time.Hour
 	// unusedRecordTTL is how long an unused record is kept: longer than any rule that needs it, such as the TTL of
 	// idempotency keys, and longer than it takes to restore the posts of a re-created cluster.
@@ -34,8 +35,8 @@ const (
 // forget removes the records of posts that leave the archive. It keeps the record if a post of the same name is in the
 // cluster, which shares it, or if the record is needed for longer; the daily sweep of records then removes it.
 //
-// A post whose record cannot be removed remains in the lists and does not block others. After maxFaults failures of
-// the store, forget stops.
+// A post whose record cannot be removed remains in the lists and does not block others. After maxFaults store failures,
+// forget stops.
 func (s *Archiver) forget(ctx context.Context, of archive.Team, posts []lists.Ref) error {
 	var group errgroup.Group
 	group.SetLimit(maxConcurrentSaves)
@@ -106,8 +107,8 @@ func (s *Archiver) sweepRecords(ctx context.Context, team *v1alpha1.Team, now ti
 	_, more, err = s.Archive.Prune(ctx, of, archive.PruneOptions{
 		Now: now, Before: now.Add(-times.Archived), GracePeriod: unusedRecordTTL,
 		InUse: func(post string) (bool, error) {
-			// The cluster is read before the lists: a post that has left is listed. A post that leaves during this
-			// check is at most marked as unused, and the next call finds it in the lists.
+			// The cluster is read before the lists: a post that has left is listed. At worst, a post that leaves during
+			// this check is marked as unused, and the next call finds it in the lists.
 			if there, err := s.inCluster(ctx, of.Namespace, post); there || err != nil {
 				return there, err
 			}

@@ -15,7 +15,8 @@ import (
 	"github.com/herald-social/herald/internal/archive/lists"
 )
 
-// long is longer than these specs' posts stay in the cluster and in the archive, and than records are kept beyond that.
+// long is longer than these specs' posts stay in the cluster and the archive, and longer than records are kept after
+// that.
 const long = 20 * day
 
 var _ = Describe("The record of an applied post that finished long ago", func() {

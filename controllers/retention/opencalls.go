@@ -24,7 +24,7 @@ const (
 	clocksDiffer = time.Minute
 )
 
-// openSince is the start of the oldest open call of a team's posts, or zero if there is none.
+// openSince is the start of the oldest open call for a team's posts, or zero if there is none.
 type openSince time.Time
 
 // oldestOpenCall returns the start of a namespace's oldest open call. It matters if posts leave within lookupWindow.

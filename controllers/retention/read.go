@@ -60,7 +60,7 @@ func (s *Sweeper) read(ctx context.Context, a *agenda, namespace string, which f
 	return out, err
 }
 
-// removable returns selectors that together select each post that retention.Times.Evicts, and no other, once.
+// removable returns selectors that together select exactly the posts that retention.Times.Evicts, each once.
 func removable(applied bool) []labels.Selector {
 	if applied {
 		return []labels.Selector{labels.Everything()}

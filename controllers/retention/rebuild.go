@@ -18,8 +18,8 @@ import (
 
 const rebuildBatch = 200
 
-// rebuild rewrites the lists of a team from the records of its posts, because a file of the lists is damaged or
-// missing. Every finished post has a record, so posts in the cluster are listed too, as they will be when they leave.
+// rebuild rewrites a team's lists from the records of its posts, because one of their files is damaged or missing.
+// Every finished post has a record, so posts in the cluster are listed too, as they will be when they leave.
 func (s *Archiver) rebuild(ctx context.Context, team *v1alpha1.Team, why error) error {
 	of := teamOf(team)
 	log := ctrl.LoggerFrom(ctx).WithValues("team", team.Name, "namespace", of.Namespace)

@@ -52,11 +52,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	manager = suite.Must(client.New(limited, client.Options{Scheme: env.Scheme}))
 })
 
-// reads counts the lists of posts.
+// reads counts the requests that list posts.
 type reads struct {
 	client.Reader
 	lists int
-	// fails is the error of each list.
+	// fails is the error that each of them returns, if any.
 	fails error
 }
 
@@ -79,12 +79,12 @@ type desk struct {
 	files *store.Store
 	reads *reads
 	shelf *Archiver
-	// foreign is the error of MayDelete.
+	// foreign is the error that MayDelete returns.
 	foreign error
 }
 
 // started is the initial time of a desk's clock: noon today, because the store has its own clock, and so that no day
-// ends during a spec that covers hours.
+// ends during a spec that spans hours.
 var started = time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
 
 // sweepAfter steps the clock and runs a sweep, which must succeed.
@@ -231,7 +231,7 @@ func (d *desk) listed(ctx context.Context) []string {
 	return d.listedIn(ctx, lists.Filter{})
 }
 
-// listedIn returns the posts in the archive's list of a filter.
+// listedIn returns the posts in the archive's list for a filter.
 func (d *desk) listedIn(ctx context.Context, filter lists.Filter) []string {
 	GinkgoHelper()
 	view := suite.Must(lists.NewReader(bucket, 1<<20).Open(ctx, lists.Team(d.of()), nil))

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/posting/retention"
 )
 
-// batchSize is the number of a team's posts that leave before the next team's turn, listed together.
+// batchSize is the number of a team's posts that leave, and are listed together, before the next team's turn.
 const batchSize = 100
 
 func (s *Sweeper) sweep(ctx context.Context) error {
@@ -174,9 +174,9 @@ func (s *Sweeper) expire(ctx context.Context, teams map[string]*v1alpha1.Team) e
 	return errors.Join(problems...)
 }
 
-// evictAt returns when a finished post leaves the cluster. Without an archive, the post also remains for the time that
-// it would spend in the archive. With an archive, it remains at least until a re-created object would be looked up
-// there.
+// evictAt returns the time at which a finished post leaves the cluster. Without an archive, the post also remains for
+// the time that it would spend in the archive. With an archive, it remains at least until a re-created object would be
+// looked up there.
 func (s *Sweeper) evictAt(post *v1alpha1.Post, times retention.Times) time.Time {
 	if s.Archive == nil {
 		return times.ArchivedUntil(post, retention.FinishedAt(post))

@@ -124,7 +124,7 @@ func binding(namespace, name, role string, account rbacv1.Subject, owners []meta
 }
 
 // owners returns the owner references of a role binding: the release's cluster role. Uninstalling the release therefore
-// deletes the bindings, so that another account of the same name has no rights. For a missing role, it returns no
+// deletes the bindings, so that another account of the same name has no permissions. For a missing role, it returns no
 // references.
 func (r *Reconciler) owners(ctx context.Context, name string) ([]metav1.OwnerReference, error) {
 	var role rbacv1.ClusterRole

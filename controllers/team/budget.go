@@ -70,8 +70,8 @@ func (r *Reconciler) ensureQuota(ctx context.Context, team *v1alpha1.Team) error
 }
 
 // quotaOf returns the ResourceQuota that limits users' objects in a team's namespace. It does not limit objects that
-// Herald creates, so that a refusal cannot lose a post. Their number is limited otherwise: Usages and the Secrets of
-// renewed tokens and uploads by the connections, keys and posts that they belong to, and Events by their TTL of an
+// Herald creates, so that a refusal cannot lose a post. Their number is limited by other means: Usages and the Secrets
+// of renewed tokens and uploads by the connections, keys and posts that they belong to, and Events by their TTL of an
 // hour.
 func quotaOf(namespace string, budget *plan.Budget, owners []metav1.OwnerReference) *corev1.ResourceQuota {
 	hard := corev1.ResourceList{}

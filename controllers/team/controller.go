@@ -58,10 +58,10 @@ import (
 
 // Names are the names of the objects of one Helm release.
 type Names struct {
-	// RoleBinding grants the manager the rights of ClusterRole to Secrets in each team's namespace.
+	// RoleBinding grants the manager ClusterRole's permissions for Secrets in each team's namespace.
 	RoleBinding string
 	ClusterRole string
-	// CredentialsBinding grants the apiserver the rights of CredentialsRole in each team's namespace: to create
+	// CredentialsBinding grants the apiserver CredentialsRole's permissions in each team's namespace: to create
 	// Secrets, and nothing else. Without the web application, the role does not exist and no binding is created.
 	CredentialsBinding string
 	CredentialsRole    string
@@ -87,7 +87,7 @@ type Options struct {
 	Names Names
 	// Namespaces are the namespaces of this installation. Teams of others belong to another installation.
 	Namespaces configv1alpha1.Namespaces
-	// Absent are the namespaces of this installation without rights for the manager at its start.
+	// Absent are the namespaces of this installation in which the manager had no permissions at startup.
 	Absent configv1alpha1.Namespaces
 	// Claimants returns the teams that claim a namespace, from the cache.
 	Claimants func(ctx context.Context, namespace string) ([]v1alpha1.Team, error)
@@ -131,9 +131,9 @@ func New(o Options) (*Reconciler, error) {
 	}}, nil
 }
 
-// SetupWithManager adds the reconciler to a manager. A team is reconciled when the Team, its namespace, a role binding
-// of Herald there or its ResourceQuota changes, when another Team that claims the same namespace changes, and when its
-// usage is counted. All teams are reconciled when the web application is added or removed.
+// SetupWithManager adds the reconciler to a manager. A team is reconciled when the Team, its namespace, one of Herald's
+// role bindings there or its ResourceQuota changes, when another Team that claims the same namespace changes, and when
+// its usage is counted. All teams are reconciled when the web application is added or removed.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	byNamespace := func(namespaceOf func(client.Object) string) handler.EventHandler {
 		return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {

@@ -28,7 +28,7 @@ import (
 	"github.com/herald-social/herald/test/suite"
 )
 
-// These specs count step by step, with the rights of an installed manager.
+// These specs count step by step, with the permissions of an installed manager.
 var _ = Describe("A team's usage", func() {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	var (
@@ -86,7 +86,7 @@ var _ = Describe("A team's usage", func() {
 		Expect(asked).To(HaveKey("*v1.Namespace"), "a watch may have missed an event")
 	})
 
-	// reserve reserves something for a post; with a UID, as its delivery does.
+	// reserve reserves something for a post, with a UID as its delivery does.
 	reserve := func(ctx context.Context, at time.Time, post string, uid types.UID, count int) {
 		GinkgoHelper()
 		uses := []usage.Use{{Count: count, At: at}}

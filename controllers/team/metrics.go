@@ -16,7 +16,8 @@ import (
 // nearlyFull is the percentage of a budget field that counts as near the budget.
 const nearlyFull = 90
 
-// Metrics counts the teams that are near their budgets or suspended, without names: a series per team is too many.
+// Metrics counts the teams that are near their budgets or suspended, without names: a series per team would be too
+// many.
 type Metrics struct {
 	teams          *prometheus.GaugeVec
 	suspendedGauge prometheus.Gauge

@@ -19,7 +19,7 @@ import (
 // Kubernetes' quota controller discovers new resource kinds every 30 seconds. If it processes a quota before it has
 // discovered Herald's kinds, the quota has limits without usage, and the API server rejects the objects: "status
 // unknown for quota". The controller recounts every five minutes, and immediately when a number in spec.hard changes.
-// It ignores changed labels, annotations and notations of the same number
+// It ignores changed labels and annotations, and different notations of the same number
 // (k8s.io/kubernetes/pkg/controller/resourcequota, UpdateFunc of NewController).
 
 const (
@@ -36,7 +36,7 @@ const (
 var recountTrigger = quota.ResourceNameOf("teams")
 
 // uncounted reports whether Kubernetes has processed a quota without counting all its resources. A quota that it has
-// not processed yet rejects nothing and is in its queue.
+// not processed yet does not reject anything, and is still in its queue.
 func uncounted(q *corev1.ResourceQuota) bool {
 	for name := range q.Spec.Hard {
 		_, isSeen := q.Status.Hard[name]
@@ -48,8 +48,8 @@ func uncounted(q *corev1.ResourceQuota) bool {
 	return false
 }
 
-// recount triggers a recount of a quota that Kubernetes could not count, once the pause is over. A policy or webhook of
-// the cluster may reject the update. That does not affect the Team: Kubernetes recounts later by itself.
+// recount triggers a recount of a quota that Kubernetes could not count, once the pause is over. One of the cluster's
+// policies or webhooks may reject the update. That does not affect the Team: Kubernetes recounts later on its own.
 func (r *Reconciler) recount(ctx context.Context, team string, bounds *corev1.ResourceQuota) error {
 	if !uncounted(bounds) {
 		r.recounts.forget(team)

@@ -21,8 +21,9 @@ const (
 	managedByHerald = "herald"
 )
 
-// refuseTeam returns why a team cannot have the namespace that it claims, as far as the Teams decide it. A team cannot
-// own the namespaces of Kubernetes or the manager. If several teams claim the same namespace, the oldest gets it.
+// refuseTeam returns the reason why a team cannot have the namespace that it claims, judging only by the Teams. A team
+// cannot own the namespaces of Kubernetes or the manager. If several teams claim the same namespace, the oldest gets
+// it.
 func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, managers string) (conditions.Summary, bool) {
 	wanted := team.Spec.Namespace
 	if strings.HasPrefix(wanted, "kube-") || wanted == metav1.NamespaceDefault || wanted == managers {
@@ -39,15 +40,16 @@ func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, managers string) (cond
 	return conditions.Summary{}, false
 }
 
-// withoutRights returns the summary of a team without a namespace, or without a Role in it, in an installation for single
-// namespaces. The manager can create neither.
+// withoutRights returns the summary of a team without a namespace, or without a Role in it, in an installation for
+// individual namespaces. The manager can create neither.
 func withoutRights(team *v1alpha1.Team) conditions.Summary {
 	return stuck(v1alpha1.ReasonNamespaceRefused,
 		"this installation has no rights in namespace %[1]q; create it with the label %[2]s=%[3]s, and run helm upgrade, which creates the Role in it",
 		team.Spec.Namespace, v1alpha1.TeamLabel, team.Name)
 }
 
-// refuseNamespace returns why an existing namespace cannot belong to the team. The namespace's label contains its team.
+// refuseNamespace returns the reason why an existing namespace cannot belong to the team. The namespace's label
+// contains its team.
 func refuseNamespace(team *v1alpha1.Team, namespace *corev1.Namespace) (conditions.Summary, bool) {
 	owner, labelled := namespace.Labels[v1alpha1.TeamLabel]
 	switch {

@@ -46,7 +46,7 @@ func TestTeamController(t *testing.T) {
 
 var (
 	k8s client.Client
-	// asManager and limited have the manager's rights.
+	// asManager and limited have the manager's permissions.
 	asManager client.WithWatch
 	limited   *rest.Config
 	serial    atomic.Int64
@@ -70,7 +70,7 @@ var _ = BeforeSuite(func() {
 	k8s = env.Client
 
 	held = startArchives()
-	// The manager runs with the rights of an installation and no others.
+	// The manager runs with the permissions of an installation and no others.
 	apply(env.Client, "manager/role.yaml")
 	apply(env.Client, "team_secrets_role.yaml")
 	apply(env.Client, "policies.yaml")

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// suspended is the reason of a team's Suspended condition, and how many past and current suspensions it has.
+// suspended is the reason in a team's Suspended condition, and the number of its past and current suspensions.
 type suspended struct {
 	reason       string
 	ended, lasts int

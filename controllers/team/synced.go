@@ -16,7 +16,7 @@ import (
 // syncEvery is the interval of a full sync without a watch event.
 const syncEvery = time.Hour
 
-// syncTracker records the teams whose namespace, quota and role bindings are in sync, so that a reconciliation which
+// syncTracker records the teams whose namespace, quota and role bindings are in sync, so that a reconciliation that
 // only counts usage makes no API requests for them. A watch event invalidates the record.
 type syncTracker struct {
 	mu      sync.Mutex

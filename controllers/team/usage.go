@@ -150,7 +150,7 @@ func (r *Reconciler) sweepUsage(ctx context.Context, swept *v1alpha1.Usage, find
 		return nil // only the apiserver counts it, and it never expires
 	}
 	if !usage.Expired(&swept.Spec, now) {
-		// The entries are read before any post. A concurrent change makes the write conflict, and they are read again.
+		// The entries are read before any post. A concurrent change makes the write conflict, and then they are read again.
 		err := r.Quota.Amend(ctx, swept.Namespace, swept.Spec, func(stored *v1alpha1.Usage) error {
 			usage.Prune(stored, now)
 			return r.repair(ctx, stored, find, now)

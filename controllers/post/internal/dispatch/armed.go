@@ -8,22 +8,23 @@ import (
 	"time"
 )
 
-// armedCalls are the places for the calls of armed posts, whose claims are stored. They are separate from the posts'
-// places: an armed call takes a connection and some memory, but no worker and no write.
+// armedCalls manages the places for calls of armed posts, whose claims are already stored. They are separate from the
+// posts' places: an armed call takes a connection and some memory, but no worker and no write.
 //
-// Most places are taken in order. One part of the rest is for teams and platforms with few calls, and the last part is
-// for platforms with few calls only, so that neither a team's crowd nor a platform that does not answer holds all places.
+// Most places are taken in order. One part of the rest is reserved for teams and platforms with few calls, and the last
+// part for platforms with few calls, so that neither a team's crowd nor an unresponsive platform can hold all places.
 type armedCalls struct {
 	places, used int
-	// ready are the tickets that lack only a place. byTeam and byPlatform count the tickets that are ready or have a place.
+	// ready holds the tickets that lack only a place. byTeam and byPlatform count the tickets that are ready or have a
+	// place.
 	ready              []*ticket
 	byTeam, byPlatform map[string]*armedShare
 }
 
-// armedShare are the calls of a team or of a platform: those that have a place, and those that are ready for one.
+// armedShare counts the calls of a team or a platform: those that have a place, and those that are ready for one.
 type armedShare struct{ used, ready int }
 
-// sharedPart is the size of each of the two parts that are shared out: one place in sharedPart.
+// sharedPart determines the size of each of the two reserved parts: one in sharedPart places.
 const sharedPart = 8
 
 // WithArmed sets the number of places for armed calls.
@@ -32,7 +33,7 @@ func (s *Scheduler) WithArmed(places int) *Scheduler {
 	return s
 }
 
-// shares returns the shares of a ticket's team and platform, and creates them.
+// shares returns the shares of a ticket's team and platform, and creates them if necessary.
 func (a *armedCalls) shares(t *ticket) [2]*armedShare {
 	of := func(all map[string]*armedShare, name string) *armedShare {
 		if all[name] == nil {
@@ -106,16 +107,16 @@ func (a *armedCalls) prune(t *ticket) {
 	}
 }
 
-// ArmedCall is an armed call in the queue of its account. It keeps later calls for the account behind it, those of
-// posts included, from when it was queued until it has ended or leaves the queue.
+// ArmedCall is an armed call in the queue of its account. From the time it is queued until it ends or leaves the queue,
+// it keeps the account's later calls behind it, including those of posts that are not armed.
 type ArmedCall struct {
 	scheduler *Scheduler
 	id        string
 	turn      chan struct{}
 }
 
-// QueueArmed queues an armed call for the gate of its account, in the order of the calls' queueing. It does not get its
-// turn before Open. w.ID identifies the call.
+// QueueArmed queues an armed call for the gate of its account, in the order in which the calls are queued. It does not
+// get its turn before Open. w.ID identifies the call.
 func (s *Scheduler) QueueArmed(w Waiter, key string) *ArmedCall {
 	call := &ArmedCall{scheduler: s, id: w.ID, turn: make(chan struct{}, 1)}
 	w.Wake, w.armed = func() { call.turn <- struct{}{} }, true
@@ -130,7 +131,7 @@ func (s *Scheduler) QueueArmed(w Waiter, key string) *ArmedCall {
 	return call
 }
 
-// Open lets the call get its turn: its group is open.
+// Open lets the call get its turn, once its group is open.
 func (c *ArmedCall) Open() {
 	c.scheduler.mu.Lock()
 	defer c.scheduler.unlock()
@@ -140,8 +141,8 @@ func (c *ArmedCall) Open() {
 	}
 }
 
-// Wait waits for the call's turn, after which the caller must call Done, and reports false if it expired first: a
-// stopping process does not take the turns of posts that hold the gate.
+// Wait waits for the call's turn, after which the caller must call Done. It returns false if expired fires first: in a
+// stopping process, posts that hold the gate may never release it.
 func (c *ArmedCall) Wait(expired <-chan time.Time) bool {
 	select {
 	case <-c.turn:

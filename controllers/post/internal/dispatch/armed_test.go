@@ -17,15 +17,16 @@ import (
 func TestArmedCalls(t *testing.T) {
 	due := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	for name, tt := range map[string]struct {
-		// queued are the calls as "name account"; a post of its own holds the account p and the only place for posts.
+		// queued holds the calls, each as a name and an account. A separate post holds account p and the only place for
+		// posts.
 		queued [][2]string
-		// unopened are the calls whose group is not open.
+		// unopened lists the calls whose group is not open.
 		unopened []string
-		// late is how long after the armed calls a post is due that waits for the account 1.
+		// late is the time between the armed calls and a post for account 1 that is due after them.
 		late time.Duration
-		// ended are the calls that end, in order.
+		// ended lists the calls that end, in order.
 		ended []string
-		// expired is set if the calls that wait then expire.
+		// expired is set if the calls that still wait then expire.
 		expired bool
 		want    []string
 	}{
@@ -107,7 +108,7 @@ func TestArmedCalls(t *testing.T) {
 	}
 }
 
-// TestArmedShares covers who gets the last two of eight places. Each call is to a different account.
+// TestArmedShares checks which calls get the last two of eight places. Each call is to a different account.
 func TestArmedShares(t *testing.T) {
 	type calls struct {
 		team, platform string

@@ -24,8 +24,9 @@ const (
 // CongestionWindow limits concurrent writes by their latency, like the congestion window of TCP. It grows by one write
 // per window of fast writes (by one per fast write until the first slow one) and halves when writes become slow.
 //
-// Without it, 256 claims would be written at once, whatever the API server can handle. Below 51 writes per second most
-// of them would be stored after their send window. Each of these costs a second write, and a new claim later.
+// Without it, 256 claims would be written at once, regardless of what the API server can handle. Below 51 writes per
+// second most of them would be stored after their send window. Each of these costs a second write, and a new claim
+// later.
 type CongestionWindow struct {
 	clock clock.PassiveClock
 	most  float64
@@ -35,9 +36,9 @@ type CongestionWindow struct {
 	mu       sync.Mutex
 	size     float64
 	underway int
-	// searching is true until the first slow write: the window grows fast.
+	// searching is true until the first slow write. Until then, the window grows fast.
 	searching bool
-	// shrunk is when the window was last halved. Writes that started earlier do not count for the smaller window.
+	// shrunk is the time when the window was last halved. Writes that started earlier do not shrink the window further.
 	shrunk time.Time
 	queue  []chan struct{}
 }
@@ -115,7 +116,7 @@ func (w *CongestionWindow) next() {
 	}
 }
 
-// Size returns the limit of concurrent writes and the number of waiting ones.
+// Size returns the limit on concurrent writes and the number of waiting writes.
 func (w *CongestionWindow) Size() (size, waiting int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

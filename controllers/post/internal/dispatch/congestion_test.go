@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// window is how long a write may take to be stored, as by default.
+// window is the time within which a write must be stored: the default send window.
 const window = 5 * time.Second
 
 // server handles writes one at a time, each taking the same time.
@@ -42,7 +42,7 @@ func TestCongestionWindow(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		each   time.Duration
-		// longest limits each write, and within limits all of them.
+		// longest limits the duration of each write, and within the total duration.
 		longest, within time.Duration
 		size            func(size int) bool
 	}{

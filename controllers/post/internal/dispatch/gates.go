@@ -3,7 +3,7 @@
 
 // Package dispatch decides which post may prepare or publish next.
 //
-// Its guarantees hold within one process only. The write-ahead record of each delivery protects against two managers
+// Its guarantees hold only within one process. The write-ahead record of each delivery protects against two managers
 // that run at the same time.
 package dispatch
 
@@ -26,7 +26,7 @@ type Waiter struct {
 	Due time.Time
 	// Wake is called, without a lock held, when it is the waiter's turn.
 	Wake func()
-	// armed waiters of a Scheduler need a place for calls instead of their team's.
+	// armed is set for an armed call, which needs a place for calls instead of one of its team's places.
 	armed bool
 }
 
@@ -53,7 +53,8 @@ type Gates struct {
 
 	width int
 	gates map[string]*gate
-	// woken holds, by waiter, the gates that it was woken for and has not tried. An unused wake passes on.
+	// woken holds, by waiter, the gates that it was woken for and has not tried yet. An unused wake passes to the next
+	// waiter.
 	woken map[string]map[string]struct{}
 }
 

@@ -9,24 +9,25 @@ import (
 )
 
 const (
-	// scanned is the number of examined waiters of a free gate. Later ones move up as earlier ones get their turn.
+	// scanned is the number of a free gate's waiters that are examined. Later ones move up as earlier ones get their turn.
 	scanned = 64
-	// maxOvertaken is how often a ticket for several gates may be overtaken before the gates are reserved for it.
+	// maxOvertaken is the number of times that a ticket for several gates may be overtaken before the gates are reserved
+	// for it.
 	maxOvertaken = 32
 )
 
 // Scheduler gives a post its turn when both are free at once:
 //
 //   - A place. Places, such as workers for calls, are divided between teams: with n active teams each gets one part in
-//     n+1, which leaves a place for the next team. Each active team may have one place, up to twice the configured
-//     number in total.
+//     n+1, which leaves a place for the next team. Each active team may have at least one place, up to twice the
+//     configured number in total.
 //   - The gates of its accounts. At most one call that could publish runs per account. That keeps posts in order and
 //     paces them, and no other post of the account confuses a lookup. A post takes all its gates together, so that one
 //     write claims its targets and another records them. A gate with a slow call is left out, so that one account does
 //     not delay the others.
 //
-// A waiting post does not hold places or gates, so there is no deadlock. When its turn comes, its place and gates are reserved
-// and it is woken.
+// A waiting post does not hold places or gates, so there is no deadlock. When its turn comes, its place and gates are
+// reserved and it is woken.
 type Scheduler struct {
 	lock
 
@@ -46,10 +47,10 @@ type ticket struct {
 	keys     []string
 	acquired []string
 	state    state
-	// ready: the ticket lacks only a place and is in its team's list. passed counts how often it was overtaken.
+	// ready is set if the ticket lacks only a place and is in its team's list. passed counts how often it was overtaken.
 	ready  bool
 	passed int
-	// held: the ticket is an armed call whose group is not open.
+	// held is set for an armed call whose group is not open.
 	held bool
 }
 
@@ -67,7 +68,7 @@ type accountGate struct {
 	queue  []*ticket
 	// armed is the number of armed calls in the queue.
 	armed int
-	// reservedFor is the first ticket of the queue that was overtaken too often.
+	// reservedFor is the first ticket in the queue that was overtaken too often.
 	reservedFor *ticket
 }
 
@@ -144,7 +145,8 @@ func (s *Scheduler) Done(id string) {
 	}
 }
 
-// ReturnWake follows each reconciliation of a waiter. If it was woken and did not enter, its turn passes to others.
+// ReturnWake must be called after each reconciliation of a waiter. If the waiter was woken but did not enter, its turn
+// passes to others.
 func (s *Scheduler) ReturnWake(id string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -215,7 +217,8 @@ func (s *Scheduler) tryGrant(t *ticket) bool {
 	return true
 }
 
-// acquirePlace acquires a place for a ticket whose gates are free. Without a free place, the ticket is the next for one.
+// acquirePlace acquires a place for a ticket whose gates are free. If no place is free, it marks the ticket as ready
+// for one.
 func (s *Scheduler) acquirePlace(t *ticket) bool {
 	if t.armed {
 		return s.armed.acquire(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAdmissionUnderLoad has many posts compete for accounts and places, as when all are due at the same instant.
+// TestAdmissionUnderLoad has many posts compete for accounts and places, as when all are due at the same time.
 func TestAdmissionUnderLoad(t *testing.T) {
 	const accounts, posts, places = 20, 2000, 16
 	a := NewScheduler(places)
@@ -142,7 +142,7 @@ func TestAdmissionOrder(t *testing.T) {
 	const first, second = "first", "second"
 	for _, tt := range []struct {
 		name string
-		// held are the gates that another post holds when a post requests both accounts.
+		// held lists the gates that another post holds when a post requests both accounts.
 		held []string
 		// act is the next event.
 		act    func(a *Scheduler)

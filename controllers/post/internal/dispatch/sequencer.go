@@ -30,7 +30,8 @@ func NewSequencer(now func() time.Time) *Sequencer {
 	return &Sequencer{now: now, counts: map[slot]int{}, cleared: now()}
 }
 
-// Next takes a turn for the team in the second of due, and returns how many turns it has taken in that second before.
+// Next takes a turn for the team in the second of due, and returns the number of turns that it had already taken in
+// that second.
 func (t *Sequencer) Next(team string, due time.Time) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,10 +16,11 @@ import (
 type appLimit struct {
 	// pending holds limits from responses that the cache does not show yet, by account.
 	pending map[string]pendingLimit
-	// endByAccount holds the last known ends, refuted those that another account's post has refuted, by account.
+	// endByAccount holds the last known end of each account's limit, and refuted the ends that another account's post has
+	// refuted.
 	endByAccount, refuted map[string]time.Time
 	latest                time.Time
-	// clearedAt is when a response last proved that there is no limit.
+	// clearedAt is the time of the last response that proved the absence of a limit.
 	clearedAt time.Time
 	// probing holds the posts that probe the platform, at most maxProbing. Others wait for them until probingUntil.
 	probing      map[types.NamespacedName]struct{}
@@ -61,7 +62,7 @@ func (l *appLimit) verifies(account string, now time.Time) bool {
 	return receivers == 1
 }
 
-// refute marks all known ends as refuted after a probing post has succeeded: each applies to its own account only.
+// refute marks all known ends as refuted after a probing post has succeeded: each applies only to its own account.
 func (l *appLimit) refute() {
 	maps.Copy(l.refuted, l.endByAccount)
 	clear(l.endByAccount)
@@ -99,7 +100,7 @@ func (l *appLimit) latestEnd() (end time.Time) {
 func (l *appLimit) needsProbe(end time.Time) bool { return end.After(l.clearedAt) }
 
 // isProbing reports whether the posts still wait for a probe. It ignores a probingUntil that is further away than
-// probeTimeout: that was set before the clock was set back.
+// probeTimeout: such a time was stored before the clock was set back.
 func (l *appLimit) isProbing(now time.Time) bool {
 	return l.probingUntil.After(now) && !l.probingUntil.After(now.Add(probeTimeout))
 }

@@ -71,8 +71,8 @@ func (l *appLimits) isInstallationApp(conn *v1alpha1.Connection) bool {
 	return conn.Status.App != "" && conn.Status.App == l.apps.ID(conn.Spec.Platform)
 }
 
-// read returns when the app-wide rate limits of the connections' platforms end: the latest end that any connection has
-// received, which may have passed, or zero for none.
+// read returns the end of the app-wide rate limit on each of the connections' platforms: the latest end that any
+// connection has received, which may have passed, or zero for none.
 func (l *appLimits) read(ctx context.Context, connections map[string]*v1alpha1.Connection, now time.Time) (map[v1alpha1.Platform]time.Time, error) {
 	ends := map[v1alpha1.Platform]time.Time{}
 	for _, conn := range connections {
@@ -155,8 +155,8 @@ func (l *appLimits) isCached(ctx context.Context, t *pendingLimit) bool {
 	return err != nil || conn.UID != t.uid || notOlder(conn.ResourceVersion, t.version)
 }
 
-// blockedUntil returns when the app's rate limit on a connection's platform, or the wait for a probing post, ends, or
-// zero if the post may call the platform. end is the result of read.
+// blockedUntil returns the end of the app's rate limit on a connection's platform, or of the wait for a probing post.
+// It returns zero if the post may call the platform. end is the result of read.
 func (l *appLimits) blockedUntil(conn *v1alpha1.Connection, end time.Time, post types.NamespacedName, now time.Time) (until time.Time) {
 	if !l.isInstallationApp(conn) {
 		return until
@@ -216,7 +216,7 @@ func (l *appLimits) acquireProbe(conn *v1alpha1.Connection, end time.Time, post 
 	return true
 }
 
-// The number of posts that are woken after a response. The end of a wait wakes all posts. A free probe place wakes a
+// The numbers of posts that are woken after a response. The end of a wait wakes all posts. A free probe place wakes a
 // few, since the first one may not need it; waking thousands whenever a platform does not respond would cost more than
 // the probes. The other posts are requeued by time.
 const (
@@ -225,7 +225,8 @@ const (
 	wakeAll  = math.MaxInt
 )
 
-// observe applies a response to the app's limit. It returns how many posts to wake, which then proceed or wait again.
+// observe applies a response to the app's limit. It returns the number of posts to wake, which then proceed or wait
+// again.
 func (l *appLimits) observe(conn *v1alpha1.Connection, post types.NamespacedName, result *platforms.Result, until, now time.Time) (wake int) {
 	platform := conn.Spec.Platform
 	l.mu.Lock()

@@ -101,7 +101,7 @@ func (w *limitsWorld) limitedTwice(d time.Duration) {
 	w.answered("four", "z", "herald", w.limited(d))
 }
 
-// may reports whether a post may call a connection's platform now, by the same checks as a reconciliation.
+// may reports whether a post may call a connection's platform now, using the same checks as a reconciliation.
 func (w *limitsWorld) may(name, by string) bool {
 	w.t.Helper()
 	conn, now := w.conn(name), w.clock.Now()
@@ -112,7 +112,7 @@ func (w *limitsWorld) may(name, by string) bool {
 	return view.BlockedUntil(conn, now).IsZero() && view.AcquireProbe(conn, now)
 }
 
-// allowedPosts returns how many of a thousand posts may call.
+// allowedPosts returns the number of posts, out of a thousand, that may call.
 func (w *limitsWorld) allowedPosts() (n int) {
 	w.t.Helper()
 	for i := range 1000 {
@@ -190,8 +190,8 @@ func TestProbeMayFail(t *testing.T) {
 	w.expect("a slow probe passes to the next", "two", "e", true)
 }
 
-// TestProbeMayTakeLong: a probing post may upload for hours, with a reconciliation for each part. The others do
-// not wait for it, whatever the number of such posts.
+// TestProbeMayTakeLong: a probing post may upload for hours, with a reconciliation for each part. The others do not
+// wait for it, regardless of the number of such posts.
 func TestProbeMayTakeLong(t *testing.T) {
 	const step = probeTimeout / 4
 	for _, slow := range []int{1, 3, 100} {

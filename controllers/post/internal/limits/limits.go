@@ -23,11 +23,12 @@ import (
 
 // Options configures the limits. Client, APIReader and Clock are required.
 type Options struct {
-	// Client reads Connections from the cache, which needs the index of Index, and writes their status.
+	// Client reads Connections from the cache, which needs the index that the function Index adds, and writes their
+	// status.
 	Client client.Client
 	// APIReader reads Connections without the cache.
 	APIReader client.Reader
-	// Apps holds the ids of the installation's own apps. App-wide limits are only accepted for these apps.
+	// Apps holds the ids of the installation's own apps. App-wide limits are accepted only for these apps.
 	Apps credentials.Apps
 	// Clock returns the time.
 	Clock clock.PassiveClock
@@ -120,7 +121,7 @@ func (l *Limits) markStored(conn *v1alpha1.Connection) {
 	}
 }
 
-// CancelProbes frees the probe slots of a post that does not need any more calls.
+// CancelProbes frees the probe slots of a post that needs no more calls.
 func (l *Limits) CancelProbes(post types.NamespacedName) { l.apps.cancelProbes(post) }
 
 // LimitedApps reports, for each platform with an app, whether the connections show an app-wide rate limit.
@@ -137,11 +138,11 @@ func (l *Limits) Read(ctx context.Context, post types.NamespacedName, connection
 	return &View{limits: l, post: post, appEnds: ends}, nil
 }
 
-// View is the limits that apply to one post, as one reconciliation has read them.
+// View holds the limits that apply to one post, as read by one reconciliation.
 type View struct {
 	limits *Limits
 	post   types.NamespacedName
-	// appEnds holds when each app's last known rate limit ends, which may have passed.
+	// appEnds holds the end of each app's last known rate limit, which may have passed.
 	appEnds map[v1alpha1.Platform]time.Time
 }
 
@@ -155,7 +156,7 @@ func (v *View) LimitedPlatforms() (platforms []v1alpha1.Platform) {
 	return platforms
 }
 
-// BlockedUntil returns when the account's and the app's rate limits on a connection end, or zero.
+// BlockedUntil returns the later end of the account's and the app's rate limits on a connection, or zero for none.
 func (v *View) BlockedUntil(conn *v1alpha1.Connection, now time.Time) time.Time {
 	latest := v.limits.accountBlockedUntil(conn, now)
 	if app := v.limits.apps.blockedUntil(conn, v.appEnds[conn.Spec.Platform], v.post, now); app.After(latest) {

@@ -31,7 +31,8 @@ type Recorder struct {
 // NewRecorder returns a Recorder that applies responses to limits.
 func NewRecorder(o *Options, limits *Limits) *Recorder { return &Recorder{o: o, limits: limits} }
 
-// Observe applies a response's rate limits before another post gets the gate. It returns how many app waiters to wake.
+// Observe applies a response's rate limits before another post gets the gate. It returns the number of app waiters to
+// wake.
 func (r *Recorder) Observe(post types.NamespacedName, d *publish.Delivery) (wake int) {
 	now := r.o.Clock.Now()
 	var received v1alpha1.ConnectionStatus
@@ -65,7 +66,8 @@ func (r *Recorder) allowedAgain(d *publish.Delivery) bool {
 	return true
 }
 
-// RecordPublication counts a post to an account. It reports whether the quota last reported by the platform is now low.
+// RecordPublication counts a publication on an account. It reports whether the quota last reported by the platform is
+// now low.
 func (r *Recorder) RecordPublication(conn *v1alpha1.Connection) bool {
 	r.limits.mu.Lock()
 	defer r.limits.mu.Unlock()
@@ -88,7 +90,7 @@ func (r *Recorder) RecordPublication(conn *v1alpha1.Connection) bool {
 const maxRefusal = 2000
 
 // Record stores the rate limits from a response in the delivery's connection. The other posts for the connection then
-// wait without a call, as do all of the app's posts if the limit is app-wide. It does not write while the quota is not
+// wait without a call, as do all of the app's posts if the limit is app-wide. It does not write a quota that is not
 // low. limited is the connection if its limit has changed, as described by change, and otherwise nil.
 func (r *Recorder) Record(ctx context.Context, d *publish.Delivery) (limited *v1alpha1.Connection, change ratelimit.Change, err error) {
 	again := r.allowedAgain(d)
@@ -147,9 +149,9 @@ func applyRateLimits(status *v1alpha1.ConnectionStatus, result *platforms.Result
 	return false
 }
 
-// describeLimit updates a connection's condition if a result has changed its limits; longer is from applyRateLimits.
-// The connection controller removes the condition when the limit ends, so that a published post does not need another
-// write.
+// describeLimit updates a connection's condition if a result has changed its limits; longer is the result of
+// applyRateLimits. The connection controller removes the condition when the limit ends, so that a published post does
+// not need another write.
 func describeLimit(base, conn *v1alpha1.Connection, result *platforms.Result, longer bool, now time.Time) {
 	if v1alpha1.SemanticEqual(base.Status, conn.Status) {
 		return

@@ -86,8 +86,8 @@ func (l *Lookups) newAccountQuery(ctx context.Context, f *delivery.Facts, t *v1a
 	return q, nil
 }
 
-// since returns the earliest time when the post in doubt can have been published. For a copy from a backup, whose call
-// is unknown, it is one minute before the post was due.
+// since returns the earliest time when the post in doubt could have been published. For a copy from a backup, whose
+// call is unknown, it is one minute before the post was due.
 func (q *accountQuery) since() time.Time {
 	if q.target.Attempt != nil {
 		return attempt.SearchFrom(q.target.Attempt)
@@ -106,7 +106,8 @@ const (
 	longestShown = 200
 )
 
-// read finds the post at a URL. unreachable is why the platform cannot be queried, or nil. The error is for the user.
+// read finds the post at a URL. unreachable is the reason why the platform cannot be queried, or nil. The error is for
+// the user.
 func (q *accountQuery) read(ctx context.Context, address string, unreachable error) (found delivery.Confirmation, _ error) {
 	shown := text.Truncate(address, longestShown)
 	reader, reads := q.facts.Platforms[q.target.Platform].(platforms.PostParser)

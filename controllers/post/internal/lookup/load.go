@@ -34,7 +34,7 @@ const (
 )
 
 // flight is the current read of a namespace's posts, and the next one. A caller joins a read that starts after its
-// call, since the current one may miss posts recorded in the meantime: a hundred lookups wait for two reads.
+// call, since the current one may miss posts recorded in the meantime: even a hundred lookups wait for only two reads.
 type flight struct{ current, next *reading }
 
 type reading struct {
@@ -201,7 +201,7 @@ func (l *Lookups) load(ctx context.Context, conn *v1alpha1.Connection, since tim
 
 // wasVerified reports whether the platform has ever confirmed a connection's account. Anyone may name any account in a
 // Connection. Nothing was published through a connection with an unconfirmed account, and its namespace must not delay
-// lookups by the account's owner. A connection that was refused later may have published before.
+// lookups by the account's owner. A connection that was refused later may have published before that.
 func wasVerified(conn *v1alpha1.Connection) bool {
 	return conn.Status.ConnectedAt != nil || conn.Status.Confirmed()
 }

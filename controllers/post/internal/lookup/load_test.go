@@ -30,14 +30,14 @@ type team struct {
 	client.Reader
 
 	posts []v1alpha1.Post
-	// read holds each list's selector, in the given namespaces, and passed counts the returned posts.
+	// read holds the lists' selectors, in their namespaces, and passed counts the returned posts.
 	mu     sync.Mutex
 	read   []string
 	in     map[string]bool
 	passed int
-	// under is the number of running lists, and most its maximum.
+	// under is the number of running lists, and most is its maximum.
 	under, most int
-	// slow is how long a list takes, and err is its error.
+	// slow is the duration of a list, and err is its error.
 	slow time.Duration
 	err  error
 }

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lookup requests from platforms the outcome of calls whose response was lost or did not contain it. It never
+// Package lookup asks platforms for the outcome of calls whose response was lost or did not contain it. It never
 // publishes.
 package lookup
 
@@ -76,7 +76,7 @@ func trace(span tracing.Span, t *v1alpha1.TargetStatus, a *delivery.LookupAnswer
 	}
 }
 
-// errNoAccess is the cause if more lookups cannot help: no connection to the account, or no credentials.
+// errNoAccess is the cause if further lookups cannot help: no connection to the account, or no credentials.
 var errNoAccess = errors.New("gone")
 
 func noAccess(format string, args ...any) *platforms.Error {

@@ -174,8 +174,8 @@ func (p finding) Lookup(_ context.Context, job platforms.Job) (platforms.LookupR
 	return platforms.LookupResult{Matches: 1, ExternalID: p.shows}, nil
 }
 
-// TestIDOfAnEqualPost enters the id of one of two posts with equal text, and checks the lookup for the other one, which finds the
-// same id.
+// TestIDOfAnEqualPost enters the id of one of two posts with equal text, and checks the lookup for the other one, which
+// finds the same id.
 func TestIDOfAnEqualPost(t *testing.T) {
 	t.Parallel()
 	const found, taken, uncertain = "found", "taken", "uncertain"

@@ -60,7 +60,7 @@ const (
 	ownershipTTL = 24 * time.Hour
 	pruneEvery   = 10 * time.Minute
 
-	// successionTime covers the call (60 s at most) and the retries to record it (60 s) by a process that was replaced.
+	// successionTime covers the call (at most 60 s) and the retries to record it (60 s) by a process that was replaced.
 	successionTime = 150 * time.Second
 )
 
@@ -72,8 +72,8 @@ func NewOwners(reader client.Reader, clk clock.Clock) *Owners {
 	}
 }
 
-// Start returns when it was first called, which is when this process started to reconcile posts. The start of the
-// process is too early: it may have been on standby while another process published.
+// Start returns the time of its first call, which is when this process started to reconcile posts. The start of the
+// process itself would be too early, since it may have been on standby while another process published.
 func (o *Owners) Start() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -158,8 +158,8 @@ func (o *Owners) unconfirmedByOther(namespace string, platform v1alpha1.Platform
 	return ok && known.owner != self
 }
 
-// Reserve assigns a platform id on an account to a target before any status has it, so that if two targets find the id
-// at once only one gets it. It returns false if another target owns the id.
+// Reserve assigns a platform id on an account to a target before any status has it, so that only one of two targets
+// that find the id at once gets it. It returns false if another target owns the id.
 func (o *Owners) Reserve(platform v1alpha1.Platform, account, externalID string, post types.UID, target int32) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

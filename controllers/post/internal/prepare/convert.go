@@ -30,7 +30,7 @@ type Renditions interface {
 // platform does not accept with renditions, and extracts a video's thumbnail.
 type converter struct {
 	to platforms.Publisher
-	// rules are those for the account.
+	// rules holds the platform's rules for the account.
 	rules      platforms.Capabilities
 	files      Files
 	renditions Renditions
@@ -40,12 +40,12 @@ type converter struct {
 	unconverted string
 	// converts is set if the team's videos are converted.
 	converts bool
-	// converting is called with how much of a conversion is finished. It may be nil.
+	// converting is called with the finished share of a conversion. It may be nil.
 	converting func(share float64)
 }
 
-// renditionTTL is how long a rendition is assumed to exist without a check. A rendition lives as long as its image; if
-// it is missing anyway, the publisher creates it again.
+// renditionTTL is the time for which a rendition is assumed to exist without a check. A rendition lives as long as its
+// image; if it is missing anyway, the publisher creates it again.
 const renditionTTL = 24 * time.Hour
 
 // ttl returns the lifetime of a preparation. Every platform has one, since any of them may need renditions.

@@ -38,7 +38,7 @@ func TestConvertedImageKeepsAltText(t *testing.T) {
 	}
 }
 
-// choosy is a platform where an account's server may accept JPEG only.
+// choosy is a platform where an account's server may accept only JPEG.
 type choosy struct{ onlyJPEG }
 
 func (choosy) Capabilities() platforms.Capabilities {

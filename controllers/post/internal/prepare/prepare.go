@@ -54,7 +54,7 @@ type Options struct {
 	Failpoint func(point string)
 	// MaxUploads limits concurrent preparations with files. Each holds a few kilobytes of a file at a time. Teams share
 	// the slots fairly, like the workers. Managers is the number of processes that share uploads, for the forecast; zero
-	// counts this one alone.
+	// counts only this one.
 	MaxUploads, Managers int
 	// Sent returns the counter for the file bytes that are sent to a platform. If nil, none are counted.
 	Sent func(v1alpha1.Platform) Sent
@@ -98,7 +98,7 @@ type Target struct {
 }
 
 // converter returns the converter for an account, or false if this process cannot publish to its platform. A nil status
-// is that of an account about which nothing is known.
+// means that nothing is known about the account.
 func (p *Preparer) converter(name v1alpha1.Platform, account *v1alpha1.ConnectionStatus) (converter, bool) {
 	to, ok := p.o.Platforms[name].(platforms.Publisher)
 	if !ok {
@@ -175,7 +175,7 @@ func (p *Preparer) State(m *Preparations, t *Target, now time.Time) delivery.Pre
 	return state
 }
 
-// reusableFor returns how long a preparation is used without the platform checking it.
+// reusableFor returns the time for which a preparation is used without the platform checking it.
 func (c converter) reusableFor() time.Duration { return delivery.ReusableFor(c.ttl()) }
 
 // Result is the prepared content for the call of a target.
@@ -189,7 +189,7 @@ type Result struct {
 	Ambiguous *platforms.Error
 }
 
-// Result returns the prepared content for the call of a target, or nil without a finished preparation.
+// Result returns the prepared content for the call of a target, or nil if there is no finished preparation.
 func (p *Preparer) Result(m *Preparations, t *Target) *Result {
 	known := m.byTarget[t.Index]
 	if _, needed := p.converterFor(t); !needed || known == nil || !known.finished() {

@@ -52,7 +52,8 @@ func (r *privacy) keepsLocation(ctx context.Context) (bool, error) {
 	return r.keepLocation, nil
 }
 
-// patches returns the changes that remove the location from a file; none if the location is kept or the file has none.
+// patches returns the changes that remove the location from a file. There are none if the location is kept or the file
+// has no location.
 func (r *privacy) patches(ctx context.Context, s stored) (location.Patches, error) {
 	if keep, err := r.keepsLocation(ctx); err != nil || keep || r.finder == nil {
 		return location.Patches{}, err

@@ -24,8 +24,9 @@ import (
 
 // sessions stores upload sessions, such as secret upload URLs, in a Secret that the post owns.
 //
-// Anyone who may write Secrets in the team's namespace may write this one, too. So the post's status, which only Herald
-// writes, has a hash of each session. A session that does not match its hash is not used, and counts as lost.
+// Anyone who may write Secrets in the team's namespace may write this one too. The post's status, which only Herald
+// writes, therefore contains a hash of each session. A session that does not match its hash is not used, and counts as
+// lost.
 type sessions struct {
 	client client.Client
 	live   client.Reader
@@ -74,7 +75,7 @@ func ownerOf(post *v1alpha1.Post, target int, hash string) sessionOwner {
 	return owner
 }
 
-// Session returns the session of a target's upload, empty if there is none that matches the post's status.
+// Session returns the session of a target's upload, or an empty one if none matches the post's status.
 func (p *Preparer) Session(ctx context.Context, post *v1alpha1.Post, target int) (Session, error) {
 	owner := ownerOf(post, target, "")
 	secret, err := p.sessions.read(ctx, owner.post)

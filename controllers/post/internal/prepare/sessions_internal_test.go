@@ -15,7 +15,8 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// TestMatches checks that a session is used only if its hash is in the post's status, whoever wrote the Secret.
+// TestMatches checks that a session is used only if its hash is in the post's status, regardless of who wrote the
+// Secret.
 func TestMatches(t *testing.T) {
 	genuine := Session{ContentHash: "content", Checkpoint: "checkpoint", Secret: "https://upload.example/?id=1"}
 	recorded := genuine.hash()

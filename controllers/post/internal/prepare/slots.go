@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// lanesPerAccount limits text post preparations for one account: calls are sequential, so more would only get
-	// ahead.
+	// lanesPerAccount limits concurrent preparations of text posts for one account: its calls are sequential, so more
+	// preparations would only finish earlier than needed.
 	lanesPerAccount = 4
 	// maxTargets is the maximum number of targets of a post, from its schema.
 	maxTargets = 100
@@ -44,8 +44,8 @@ func (p *Preparer) acquireSlot(t *Target, files bool) (leave func()) {
 	return func() { p.lanes.Release(lane) }
 }
 
-// Reserve acquires an upload slot for a target that this process has yet to hold. If none is free, it reports false and
-// wakes the post later. StartHeld or ReleaseReserved must follow.
+// Reserve acquires an upload slot for a target that this process does not hold yet. If none is free, it reports false
+// and wakes the post later. StartHeld or ReleaseReserved must follow.
 func (p *Preparer) Reserve(t *Target) bool { return p.acquireSlot(t, true) != nil }
 
 // ReleaseReserved releases the slot of a target.

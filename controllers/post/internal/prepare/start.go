@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// baseTimeout limits a preparation without files. minBytesPerSecond is the slowest acceptable upload, and extends the
-	// limit according to the size of the files.
+	// baseTimeout limits a preparation without files. minBytesPerSecond is the slowest acceptable upload rate, and extends
+	// the limit according to the size of the files.
 	baseTimeout       = time.Minute
 	minBytesPerSecond = 128 << 10
 )
@@ -161,7 +161,7 @@ func (p *Preparer) runPreparation(ctx context.Context, c converter, job platform
 		}
 		part = now
 		p.o.Failpoint(PointAfterPart)
-		// The stored session is only used again after the post's status has its hash.
+		// The stored session is not used again until the post's status has its hash.
 		if started.recordProgress(now, p.o.Clock.Now()) || fresh {
 			wake()
 		}

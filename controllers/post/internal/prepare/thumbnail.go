@@ -82,16 +82,16 @@ func (p *Preparer) AddThumbnail(ctx context.Context, to platforms.Publisher, con
 	converter{to: to, rules: to.Capabilities(), files: p.o.Files, thumbnails: p.o.Thumbnails}.addThumbnail(ctx, content)
 }
 
-// Reasons for a published video without its thumbnail.
+// Reasons why a published video lacks its thumbnail.
 const (
 	whyNoProgram  = "the manager has no ffmpeg to take it out of the video (install ffmpeg, or name it in thumbnails.ffmpeg of the manager's configuration)"
 	whyNotThere   = "its picture could not be made, or read in the media store, in time"
 	whyLostAnswer = "the answer to the upload was lost, and the video was found only by its text, which another video may have as well"
 )
 
-// WithoutThumbnail returns why a target's published video lacks the chosen thumbnail, or "" if it has it or none was
-// chosen. uncertain: the response to the upload was lost and the video was found by its text, so Herald does not set a
-// thumbnail.
+// WithoutThumbnail returns the reason why a target's published video lacks the chosen thumbnail, or "" if it has it or
+// none was chosen. uncertain is set if the response to the upload was lost and the video was found by its text; Herald
+// then does not set a thumbnail.
 func (p *Preparer) WithoutThumbnail(ctx context.Context, t *Target, uncertain bool) (why string) {
 	to, ok := p.o.Platforms[t.Conn.Spec.Platform]
 	job := p.Job(t)

@@ -86,7 +86,8 @@ func (c converter) conversionTime(content *platforms.Content) time.Duration {
 // tenths is the progress of a conversion, in tenths, or zero if there is none.
 type tenths struct{ done atomic.Int32 }
 
-// update sets the share, from 0 to 1. It reports a change to the tenth, since each change is a write to the post.
+// update sets the share, from 0 to 1. It reports whether the tenth has changed, since each reported change causes a
+// write to the post.
 func (t *tenths) update(share float64) (changed bool) {
 	const ten = 10
 	now := int32(share*ten) + 1

@@ -26,23 +26,24 @@ const (
 	PointAfterOpen  = "after-open"
 )
 
-// openPollInterval is how long the wait for a group's time is at most before the clock is read again: it may be
-// corrected.
+// openPollInterval is the interval at which the clock is read again while a group waits to be due, since the clock may
+// be corrected in the meantime.
 const openPollInterval = time.Second
 
 // ArmedHooks connects an armed post to the controller. Its reconciliation has ended.
 type ArmedHooks interface {
 	Hooks
-	// Calls is called just before an armed call. It returns why the call must not be made now, or nil, and updates the
-	// delivery's connection and token. post is as the claim returned it.
+	// Calls is called just before an armed call. It returns the reason not to make the call now, or nil, and updates the
+	// delivery's connection and token. post is the post as returned by the claim.
 	Calls(ctx context.Context, post *v1alpha1.Post, d *Delivery) *platforms.Error
 	// Ended is called after the last call was recorded, with the results that could not be recorded.
 	Ended(ctx context.Context, unrecorded map[string]delivery.Result)
 }
 
-// Arm claims deliveries ahead of their time, in one write and in a group, and returns when the claim is stored. Each is
-// sent exactly once when its group is open, or immediately if the claim is stored after that, and its result is
-// recorded. after returns the hooks for the rest, given the post as the claim returned it. bytes is the post's size.
+// Arm claims deliveries before they are due, in one write and as part of a group, and returns when the claim is stored.
+// Each is sent exactly once when its group is open, or immediately if the claim is stored after that, and its result is
+// recorded. after returns the hooks for everything after the claim, given the post as returned by the claim. bytes is
+// the post's size.
 func (p *Publisher) Arm(ctx context.Context, pass Hooks, post *v1alpha1.Post, memory *WriteCache, deliveries []*Delivery, bytes int,
 	after func(post *v1alpha1.Post) ArmedHooks,
 ) error {
@@ -76,8 +77,8 @@ func (p *Publisher) Arm(ctx context.Context, pass Hooks, post *v1alpha1.Post, me
 	return nil
 }
 
-// openInTime opens a group when it is due and makes its calls. If this process stops before, another one closes the
-// group.
+// openInTime opens a group when it is due and makes its calls. If this process stops before that, another one closes
+// the group.
 func (g *Groups) openInTime(ctx context.Context, gr *group) {
 	for left := gr.due.Sub(g.o.Clock.Now()); left > 0; left = gr.due.Sub(g.o.Clock.Now()) {
 		select {
@@ -102,7 +103,7 @@ func (g *Groups) openInTime(ctx context.Context, gr *group) {
 }
 
 // send makes the calls of posts whose group was opened, or records that they are not made. If this process stopped
-// before, another one closes the group.
+// before that, another one closes the group.
 func (g *Groups) send(ctx context.Context, posts []*run, notOpened error) {
 	if errors.Is(notOpened, context.Canceled) {
 		return
@@ -115,8 +116,8 @@ func (g *Groups) send(ctx context.Context, posts []*run, notOpened error) {
 	}
 }
 
-// open opens a group in one write, which is never retried: whatever the error, none of its calls are made. Posts whose
-// team is suspended are left out first.
+// open opens a group in one write, which is never retried: whatever the error, none of its calls are made. Calls of
+// posts whose team is suspended are not made either.
 func (g *Groups) open(ctx context.Context, gr *group, members []*run) error {
 	for _, r := range members {
 		r.withheld = r.hooks.Withheld(ctx)

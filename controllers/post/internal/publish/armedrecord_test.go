@@ -31,12 +31,13 @@ func (noOwners) Record(*v1alpha1.Post) {}
 
 func (noOwners) Reserve(v1alpha1.Platform, string, string, types.UID, int32) bool { return true }
 
-// TestRecordTurns covers the writes of the results of two armed posts with one turn. The first write of the first fails.
+// TestRecordTurns covers two armed posts that share one turn for recording their results. The first post's first write
+// fails.
 func TestRecordTurns(t *testing.T) {
 	for name, tt := range map[string]struct {
 		// waits is set if another post waits to be claimed.
 		waits bool
-		// turns is the number of turns, and aside that while others wait.
+		// turns is the number of turns, and aside is their number while other posts wait.
 		turns, aside int
 	}{
 		"a result that is retried does not block the others":          {turns: 1, aside: 0},

@@ -11,15 +11,16 @@ import (
 )
 
 const (
-	// typicalCall is how long a platform's publishing call is taken to last before any was measured.
+	// typicalCall is the assumed duration of a platform's publishing call until one has been measured.
 	typicalCall = 500 * time.Millisecond
 	// callWeight is the weight of the latest call in the average: one in callWeight.
 	callWeight = 8
-	// maxPerAccount is how many posts of an account are armed for the same time, however fast the platform is.
+	// maxPerAccount is the maximum number of an account's posts that are armed for the same time, however fast the
+	// platform is.
 	maxPerAccount = 10
 )
 
-// callTimes are the moving averages of the durations of publishing calls, by platform.
+// callTimes holds the moving averages of the durations of publishing calls, by platform.
 type callTimes struct {
 	mu       sync.Mutex
 	averages map[v1alpha1.Platform]time.Duration
@@ -41,8 +42,8 @@ func (c *callTimes) observe(platform v1alpha1.Platform, took time.Duration) {
 	c.averages[platform] = average + (took-average)/callWeight
 }
 
-// fit returns how many calls of an account start within a time, at least one. It plans with half of the time, since
-// single calls take longer.
+// fit returns the number of an account's calls that can start within the given time, at least one. It plans with half
+// the time, since some calls take longer than average.
 func (c *callTimes) fit(platform v1alpha1.Platform, within time.Duration) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,50 +23,54 @@ import (
 )
 
 const (
-	// maxGroups is the number of Leases, and so of groups that can be armed at once. The manager's role names them.
+	// maxGroups is the number of Leases, and therefore of groups that can be armed at once. The manager's role lists the
+	// Leases by name.
 	maxGroups = 32
-	// maxPerTime is how many groups are armed for the same time, so that posts of other times find a Lease.
+	// maxPerTime is the maximum number of groups that are armed for the same time. It leaves Leases for posts that are due
+	// at other times.
 	maxPerTime = 24
-	// groupFill is how many posts a group gets before the next one is armed, and groupSize is how many it has at most:
-	// an account's posts stay together. A group is a write at its time, and is in doubt after a crash; see docs/adr/0026.
+	// groupFill is the number of posts that a group gets before the next one is armed. Up to groupSize, it still accepts
+	// posts of its accounts, which stay together. A group costs one write when it is due, and its outcome is in doubt
+	// after a crash; see docs/adr/0026.
 	groupFill, groupSize = 208, 256
-	// maxArmedBytes limits the posts that are armed, by their size as JSON with their connections and files. In memory, they
+	// maxArmedBytes limits the armed posts by their total size as JSON, with their connections and files. In memory, they
 	// take several times as much.
 	maxArmedBytes = 24 << 20
-	// maxClosed is how many closed groups a Lease lists. Their posts are written within seconds.
+	// maxClosed is the number of closed groups that a Lease lists. No more are needed, since their posts are written
+	// within seconds.
 	maxClosed = 16
-	// groupStateTTL is how long the state of a group is remembered, which is longer than its posts are settled. It can be
-	// read again.
+	// groupStateTTL is the time for which a group's state is remembered. It is longer than its posts take to settle, and
+	// the state can be read again.
 	groupStateTTL = time.Hour
 )
 
 // armTimeout limits the writes that arm a group. Posts that would join it wait for them.
 const armTimeout = 2 * time.Second
 
-// ArmPause is how long no group is armed after a failure, and rightsPause is how long none is armed by a manager whose
-// role does not include Leases.
+// ArmPause is the pause in arming groups after a failure, and rightsPause is the pause if the manager's role does not
+// include Leases.
 const (
 	ArmPause    = time.Second
 	rightsPause = time.Minute
 )
 
-// The annotations of a group's Lease: the state of the group that it holds, for people, and the versions of the groups
-// that were closed before they were opened.
+// The annotations of a group's Lease: the state of the group that it holds, for human readers, and the versions of the
+// groups that were closed before they were opened.
 const (
 	stateAnnotation  = "social.herald.dev/group"
 	closedAnnotation = "social.herald.dev/closed-groups"
 )
 
-// ErrNoGroup is returned if a post cannot be armed: it is claimed when it is due.
+// ErrNoGroup is returned if a post cannot be armed. The post is then claimed when it is due.
 var ErrNoGroup = errors.New("no group is available")
 
 // ErrNoGroupYet is the ErrNoGroup of a post that may be armed after ArmPause: the last group could not be stored.
 var ErrNoGroupYet = fmt.Errorf("%w yet", ErrNoGroup)
 
-// errStopped is the reason why the calls of a post are not made that is claimed when this process stops.
+// errStopped is the reason for not making the calls of a post that is claimed while this process stops.
 var errStopped = errors.New("the manager was stopped")
 
-// errNotOpened is the reason why the calls of a group are not made.
+// errNotOpened is the reason for not making the calls of a group.
 var errNotOpened = errors.New("the group was not opened")
 
 // GroupOptions configures Groups.
@@ -79,7 +83,7 @@ type GroupOptions struct {
 	Namespace, Prefix string
 	// Owners returns the owners of the Leases, which are removed with them.
 	Owners func(ctx context.Context) []metav1.OwnerReference
-	// Within limits how long opening a group may take, and closing one. It is the send window of a claim.
+	// Within limits the time for opening a group, and for closing one. It is a claim's send window.
 	Within time.Duration
 	// Failpoint is called at the named points.
 	Failpoint func(point string)
@@ -92,23 +96,24 @@ type Groups struct {
 	o GroupOptions
 
 	mu sync.Mutex
-	// leading is the context of the running manager, or nil before its start. calls are the armed posts of this process.
+	// leading is the context of the running manager, or nil before its start. calls waits for the groups to open and their
+	// calls to end.
 	leading context.Context //nolint:containedctx // groups are opened while this process leads
 	calls   sync.WaitGroup
 	used    [maxGroups]bool
 	next    int
-	// foreign are the times of other processes' armed groups in the Leases. Those are overwritten last.
+	// foreign holds, by Lease, the due times of other processes' armed groups. These Leases are overwritten last.
 	foreign [maxGroups]time.Time
 	// bytes is the size of the armed posts.
 	bytes int
-	// pausedUntil is when the next group may be armed after a failure, and paused is the error until then.
+	// pausedUntil is the earliest time for arming a group after a failure, and paused is the error until then.
 	pausedUntil time.Time
 	paused      error
-	// filling are the groups that still get posts, by their time.
+	// filling holds the groups that still accept posts, by their due time.
 	filling map[int64][]*group
 	known   map[string]knownGroup
 	times   callTimes
-	// closing serializes closing, so that the posts of a group cause one write.
+	// closing serializes the closing of groups, so that a group's posts cause only one write.
 	closing sync.Mutex
 }
 
@@ -195,7 +200,7 @@ func (g *Groups) join(ctx context.Context, due time.Time, p place) (*group, erro
 	return g.reserve(gr, p)
 }
 
-// inTime reports whether the accounts' calls of groups can be made in time with one more for each of the accounts.
+// inTime reports whether all of the accounts' calls in the groups can be made in time if each account gets one more.
 func (g *Groups) inTime(groups []*group, accounts []armedAccount) bool {
 	for _, a := range accounts {
 		n := 0
@@ -223,7 +228,7 @@ func (g *Groups) reserve(gr *group, p place) (*group, error) {
 	return gr, nil
 }
 
-// release returns the place of a post that was not claimed.
+// release frees the place of a post that was not claimed.
 func (g *Groups) release(gr *group, p place) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -236,15 +241,15 @@ func (g *Groups) release(gr *group, p place) {
 	g.bytes -= p.bytes
 }
 
-// forget returns the bytes of a post whose results are recorded.
+// forget frees the bytes of a post whose results are recorded.
 func (g *Groups) forget(bytes int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.bytes -= bytes
 }
 
-// add adds a post whose claim is stored. If the group was opened before, its calls are made at once: what a call needs
-// is that both writes are confirmed, in any order. A process that stops does not make them.
+// add adds a post whose claim is stored. If the group is already open, the post's calls are made at once: a call
+// requires that both writes are confirmed, in either order. A stopping process does not make them.
 func (g *Groups) add(gr *group, r *run) {
 	if gr.addMember(r) {
 		return

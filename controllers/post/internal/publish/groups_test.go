@@ -28,7 +28,7 @@ import (
 
 var groupTime = time.Date(2026, 12, 1, 8, 59, 50, 0, time.UTC)
 
-// leading returns the groups of a process that leads, and stores them in an API server that keeps resourceVersions.
+// leading returns the Groups of the leading process. They are stored in an API server that maintains resourceVersions.
 func leading(t *testing.T, api client.WithWatch) *Groups {
 	t.Helper()
 	g := NewGroups(GroupOptions{
@@ -165,7 +165,7 @@ func of(accounts ...string) place {
 	return p
 }
 
-// TestJoin covers which posts share a group.
+// TestJoin checks which posts share a group.
 func TestJoin(t *testing.T) {
 	due := groupTime.Add(10 * time.Second)
 	g := leading(t, newAPI())
@@ -186,7 +186,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestJoinRefused covers which posts are claimed when they are due.
+// TestJoinRefused checks which posts are not armed but claimed when they are due.
 func TestJoinRefused(t *testing.T) {
 	due := groupTime.Add(10 * time.Second)
 	join := func(t *testing.T, g *Groups, n int, p place) {
@@ -243,7 +243,7 @@ func TestJoinRefused(t *testing.T) {
 	}
 }
 
-// TestForeignGroups covers which Leases are taken while another process's groups are armed.
+// TestForeignGroups checks which Leases are taken while another process's groups are armed.
 func TestForeignGroups(t *testing.T) {
 	api, due := newAPI(), groupTime.Add(10*time.Second)
 	other := leading(t, api)
@@ -261,7 +261,7 @@ func TestForeignGroups(t *testing.T) {
 	}
 }
 
-// TestClosedVersions covers which versions that a Lease lists count as closed.
+// TestClosedVersions checks which of the versions in a Lease count as closed.
 func TestClosedVersions(t *testing.T) {
 	lease := &coordinationv1.Lease{}
 	lease.ResourceVersion = "20"
@@ -275,7 +275,7 @@ func TestClosedVersions(t *testing.T) {
 	}
 }
 
-// TestRemember covers that the states of groups are not remembered for ever.
+// TestRemember checks that the states of groups are eventually forgotten.
 func TestRemember(t *testing.T) {
 	g := leading(t, newAPI())
 	g.remember("herald-group-00/1", delivery.GroupClosed)
@@ -306,7 +306,7 @@ func TestAddLate(t *testing.T) {
 	}
 }
 
-// TestJoinFails covers groups that cannot be stored: the API server is not asked for each post.
+// TestJoinFails covers groups that cannot be stored: the API server is not asked again for each post.
 func TestJoinFails(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why   error

@@ -21,8 +21,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// store writes a Lease as a new, armed group. A group of another process that it still holds is closed by that. If its
-// time has not come, store returns nil and leaves it, unless overwrite is set.
+// store writes a Lease as a new, armed group. If the Lease still holds another process's armed group, the write closes
+// that group. If that group is not due yet, store leaves it and returns nil, unless overwrite is set.
 func (g *Groups) store(ctx context.Context, slot int, due time.Time, overwrite bool) (*coordinationv1.Lease, error) {
 	lease := &coordinationv1.Lease{}
 	err := g.o.APIReader.Get(ctx, client.ObjectKey{Namespace: g.o.Namespace, Name: g.leaseName(slot)}, lease)
@@ -57,8 +57,8 @@ func (g *Groups) describe(lease *coordinationv1.Lease, state string) {
 	lease.Spec.RenewTime = &metav1.MicroTime{Time: g.o.Clock.Now()}
 }
 
-// addClosed lists the group that a Lease holds as closed. The update that follows fails if the group was opened. Versions
-// that closedVersions does not return are dropped.
+// addClosed lists the group that a Lease holds as closed. The update that follows fails if the group was opened.
+// Versions that closedVersions does not return are dropped.
 func addClosed(lease *coordinationv1.Lease) {
 	setClosed(lease, append(closedVersions(lease), lease.ResourceVersion))
 }
@@ -70,8 +70,8 @@ func setClosed(lease *coordinationv1.Lease, closed []string) {
 	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, closedAnnotation, strings.Join(closed, " "))
 }
 
-// closedVersions returns the closed groups that a Lease lists. All are older than its own version. Others are those of
-// another cluster, or of this one before it was restored, whose numbers may be used again.
+// closedVersions returns the closed groups that a Lease lists. All of these are older than the Lease's own version.
+// Newer ones belong to another cluster, or to this one before it was restored, and their numbers may be reused.
 func closedVersions(lease *coordinationv1.Lease) []string {
 	return slices.DeleteFunc(strings.Fields(lease.Annotations[closedAnnotation]), func(version string) bool {
 		order, err := resourceversion.CompareResourceVersion(version, lease.ResourceVersion)
@@ -123,7 +123,7 @@ func (g *Groups) Close(ctx context.Context, ref string) error {
 	return nil
 }
 
-// tryClose reports whether a group is closed before it was opened. A group that does not exist, or that was changed by
+// tryClose reports whether a group was closed before it was opened. A group that does not exist, or that was changed by
 // anything else, may be open.
 func (g *Groups) tryClose(ctx context.Context, ref string) (closed bool, err error) {
 	name, version, _ := strings.Cut(ref, "/")

@@ -64,7 +64,7 @@ type Publisher struct {
 	DeadlineShift func(ctx context.Context, namespace string) *delivery.Deadlines
 	// Changed is called after a status was stored. before is the previous status.
 	Changed func(ctx context.Context, post *v1alpha1.Post, before *v1alpha1.PostStatus)
-	// ClaimStarted is called when the call of an armed delivery starts, which was due at the given time.
+	// ClaimStarted is called when an armed delivery's call starts, with the time when it was due.
 	ClaimStarted func(d *Delivery, due time.Time)
 	// ClaimExpired is called when a claim was not stored within SendWindow, so nothing is sent.
 	ClaimExpired func()
@@ -101,7 +101,7 @@ type Delivery struct {
 	// Result is the result of the call.
 	Result platforms.Result
 	// turn waits for the turn of an armed call; the returned function ends it. It is nil if the account's gate was
-	// acquired before the claim. refused is then why the call is not made.
+	// acquired before the claim. After the call of turn, refused is the reason for not making the call, or nil.
 	turn    func(ctx context.Context, post *v1alpha1.Post) (done func())
 	refused *platforms.Error
 }
@@ -130,7 +130,7 @@ type Hooks interface {
 	// Ready adds the prepared files to a job.
 	Ready(ctx context.Context, d *Delivery, job *platforms.Job) *platforms.Error
 	// Withheld reports whether claims are suspended. It is called just before each claim, possibly seconds after the
-	// start.
+	// reconciliation started.
 	Withheld(ctx context.Context) bool
 	// Answered is called with a call's result before the account's gate is released. It must be concurrency-safe.
 	Answered(d *Delivery)
@@ -245,7 +245,7 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 	ended := make(chan *Delivery, len(deliveries))
 	var calls sync.WaitGroup
 	begin := func(claimed []*Delivery) {
-		// The calls use the post as the claim returned it: recording changes r.post while other calls are still to start.
+		// The calls use the post as returned by the claim: recording changes r.post while other calls have yet to start.
 		post := *r.post
 		for _, d := range claimed {
 			calls.Go(func() {
@@ -266,7 +266,7 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 		left -= len(batch)
 		next, err := r.record(ctx, batch)
 		if err != nil {
-			// The next reconciliation records the results that are still to come.
+			// The next reconciliation records the remaining results.
 			calls.Wait()
 			close(ended)
 			for d := range ended {
@@ -280,7 +280,7 @@ func (r *run) sendAndRecord(ctx context.Context, deliveries []*Delivery) error {
 	return nil
 }
 
-// enter waits until the account's gate is acquired, which it is already unless the post was armed. done releases it.
+// enter waits for the account's gate, which is already acquired unless the post was armed. done releases it.
 func (r *run) enter(ctx context.Context, post *v1alpha1.Post, d *Delivery) (done func()) {
 	if d.turn != nil {
 		return d.turn(ctx, post)
@@ -295,13 +295,15 @@ func (r *run) enter(ctx context.Context, post *v1alpha1.Post, d *Delivery) (done
 func (r *run) key() string { return client.ObjectKeyFromObject(r.post).String() }
 
 const (
-	// together is how long to wait for another result before a write, so that results close together share one.
+	// together is the time to wait for another result before a write, so that results that arrive close together share
+	// one.
 	together = 100 * time.Millisecond
 	// slowAfter limits how long posts to several accounts wait for one call before they are sent to other accounts first.
 	slowAfter = 2 * time.Second
 )
 
-// nextBatch waits for a result, and collects those within together. After slow, posts stop waiting for open calls.
+// nextBatch waits for a result, and collects those that follow within together. After slow, posts stop waiting for open
+// calls.
 func (r *run) nextBatch(ended <-chan *Delivery, left int, slow <-chan time.Time, deliveries []*Delivery) []*Delivery {
 	var batch []*Delivery
 	for len(batch) == 0 {
@@ -371,8 +373,8 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 		r.Groups.times.observe(d.Conn.Spec.Platform, r.Clock.Since(began))
 	}
 	if d.Unverified && result.Outcome == platforms.Refused && result.Err != nil && result.Err.Class == platforms.ClassPermanent {
-		// The platform may have refused the call because it has dropped the prepared content. As a transient error it
-		// leads to another attempt, which verifies the content first.
+		// The platform may have refused the call because it has dropped the prepared content. As a transient error, it leads
+		// to another attempt, which verifies the content first.
 		again := *result.Err
 		again.Class = platforms.ClassTransient
 		result.Err = &again

@@ -220,8 +220,8 @@ func (p *Publisher) log(ctx context.Context, post *v1alpha1.Post) logr.Logger {
 	return tracing.Logger(ctx, p.Log).WithValues("namespace", post.Namespace, "name", post.Name, "uid", post.UID)
 }
 
-// Record stores results in a post, with retries for Options.RecordFor. After that, it keeps the results in memory for
-// the next reconciliation. It updates post to the stored object.
+// Record stores results in a post, with retries for up to RecordFor. After that, it keeps the results in memory for the
+// next reconciliation. It updates post to the stored object.
 func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, results []delivery.Result) error {
 	return p.recordInTurn(ctx, post, memory, results, noTurn)
 }
@@ -229,7 +229,7 @@ func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *Wri
 func noTurn() (done func()) { return func() {} }
 
 // recordTurn waits for a write's turn among the results of armed posts: thousands of armed calls may end at the same
-// moment. A write takes one turn and not its retries, so that all results are tried before a stopping process ends.
+// moment. Each retry needs a new turn, so that writes of all results are attempted before a stopping process ends.
 func (p *Publisher) recordTurn() (done func()) {
 	turns := p.Recording
 	if p.Scheduler.Waiting() > 0 {
@@ -239,7 +239,7 @@ func (p *Publisher) recordTurn() (done func()) {
 	return func() { <-turns }
 }
 
-// recordInTurn is Record, with a turn for each write. The first one does not count for RecordFor.
+// recordInTurn is Record with a turn for each write. The wait for the first turn does not count toward RecordFor.
 func (p *Publisher) recordInTurn(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, results []delivery.Result, turn func() (done func())) error {
 	done := turn()
 	ctx, cancel := context.WithTimeout(ctx, p.RecordFor)

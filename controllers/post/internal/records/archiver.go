@@ -32,16 +32,16 @@ const (
 	maxRetryPause   = time.Minute
 	// recordsPerSecond and recordsBurst are the rate and the burst at which records are written as soon as their posts are
 	// finished. Records beyond that wait for burstDelay plus a random time up to burstSpread, so that deliveries have the
-	// processors and the store to themselves. Both are within the minute that a finished post may wait for its record.
-	// Bursts of more than a few thousand posts take longer, as limited by archivers.
+	// CPUs and the store to themselves. Both are within the minute that a finished post may wait for its record. Bursts of
+	// more than a few thousand posts take longer, as limited by archivers.
 	recordsPerSecond = 10
 	recordsBurst     = 100
 	burstDelay       = 15 * time.Second
 	burstSpread      = 30 * time.Second
 )
 
-// Archiver saves the records of finished posts, and of posts that wait for a user or have been in progress for long. It
-// is independent of the reconciliations: only a deletion waits for its record. It runs on the leader.
+// Archiver saves the records of finished posts, and of posts that wait for a user or have been in progress for a long
+// time. It is independent of the reconciliations: only a deletion waits for its record. It runs on the leader.
 type Archiver struct {
 	o         *Options
 	records   *Records
@@ -86,8 +86,8 @@ func (a *Archiver) SetupWithManager(mgr ctrl.Manager) error {
 	return mgr.Add(a)
 }
 
-// Enqueue enqueues the record of a post that a reconciliation has finished, or has left to a user, who may take
-// weeks: its outcome must not be lost with the object. Records of posts in progress, or finished in a burst, are delayed.
+// Enqueue enqueues the record of a post that a reconciliation has finished, or has left to a user, who may take weeks:
+// its outcome must not be lost with the object. Records of posts in progress, or finished in a burst, are delayed.
 func (a *Archiver) Enqueue(post *v1alpha1.Post) {
 	key := client.ObjectKeyFromObject(post)
 	switch {

@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// recordSkew is by how much a record may appear to be older than its post: the clocks of the store and the
-	// Kubernetes API differ. Writing an existing record again does not change it.
+	// recordSkew is the amount by which a record may appear to be older than its post, since the clocks of the store and
+	// the Kubernetes API differ. Writing an existing record again does not change it.
 	recordSkew = time.Minute
 	// backfillBacklog is the queue length that pauses the backfill: six seconds of work for the archiver. backfillPause
 	// is the interval between checks of the queue.
@@ -33,9 +33,9 @@ const (
 	backfillPause   = time.Second
 )
 
-// backfill finds finished posts without a record: a version without records finished them, the previous manager was
-// killed, or no Team owned their namespace. For each team it compares the bucket with the posts' metadata, and retries
-// after errors: first for all teams, then for each team that becomes the owner of its namespace.
+// backfill finds finished posts without a record: posts finished by a version without records, just before the previous
+// manager was killed, or while no Team owned their namespace. For each team it compares the bucket with the posts'
+// metadata, and retries after errors: first for all teams, then for each team that becomes the owner of its namespace.
 func (a *Archiver) backfill(ctx context.Context) {
 	a.backfillAll(ctx)
 	for a.backfillNext(ctx) {
@@ -87,7 +87,7 @@ func logBackfillError(err error) {
 	ctrl.Log.WithName("records").Info("cannot look for finished posts without a record; retrying", "error", err.Error())
 }
 
-// Backfill enqueues a Team when it becomes the owner of its namespace: posts that were finished there before have
+// Backfill enqueues a Team when it becomes the owner of its namespace: posts that were finished there earlier have
 // neither a record nor the finalizer, and no cache holds them. A Team that loses its namespace was backfilled when it
 // became the owner. The handler does not trigger a reconciliation.
 func (a *Archiver) Backfill() handler.EventHandler {

@@ -58,12 +58,12 @@ type workqueue = clientworkqueue.TypedRateLimitingInterface[reconcile.Request]
 // finishedPosts selects the posts that the manager's cache excludes.
 const finishedPosts = "status.finished=true"
 
-// SetupWithManager adds the watch for finished posts that are deleted to the manager.
+// SetupWithManager adds the watch for deleted finished posts to the manager.
 func (f *Finalizers) SetupWithManager(mgr ctrl.Manager) error {
 	return mgr.Add(&deletions{o: f.o, finalizers: f, config: mgr.GetConfig(), client: mgr.GetHTTPClient(), waiting: map[types.NamespacedName]time.Time{}})
 }
 
-// Start watches until the context is done. It runs on the leader only.
+// Start watches until the context is done. It runs only on the leader.
 func (d *deletions) Start(ctx context.Context) error {
 	meta, err := metadata.NewForConfigAndClient(d.config, d.client)
 	if err != nil {
@@ -132,7 +132,7 @@ func (d *deletions) list(ctx context.Context, posts metadata.ResourceInterface) 
 	return version, nil
 }
 
-// watch processes changes of finished posts, and returns the version to resume at, or "" if it has expired.
+// watch processes changes to finished posts, and returns the version to resume at, or "" if it has expired.
 func (d *deletions) watch(ctx context.Context, posts metadata.ResourceInterface, version string) (string, error) {
 	w, err := posts.Watch(ctx, metav1.ListOptions{FieldSelector: finishedPosts, ResourceVersion: version, AllowWatchBookmarks: true})
 	if err != nil {

@@ -46,9 +46,9 @@ func (f *Finalizers) Ensure(ctx context.Context, post *v1alpha1.Post) (added boo
 }
 
 // EnsureAtEnd adds the finalizer to an applied post that needs a record although nothing was sent: the post is
-// finished, for example because it missed its time, or it is a copy whose original has an outcome that only a user can
-// determine. From now on, its deletion must be observed: the post has a place in the lists, or would be published if it
-// were created again. Without an archive, the finalizer is not needed.
+// finished, for example because it missed its deadline, or it is a copy whose original has an outcome that only a user
+// can determine. From now on, its deletion must be observed: the post has a place in the lists, or would be published
+// if it were re-created. Without an archive, the finalizer is not needed.
 func (f *Finalizers) EnsureAtEnd(ctx context.Context, post *v1alpha1.Post) error {
 	if hasFinalizer(post) || !post.DeletionTimestamp.IsZero() || !delivery.Finished(post) && !record.Required(post) {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// isReapplied reports whether the status of a cancelled post is outdated: it describes an earlier spec, or a version
-// that did not record cancels wrote it.
+// isReapplied reports whether the status of a cancelled post is outdated: it describes an earlier spec, or was written
+// by a version that did not record cancellations.
 func isReapplied(post *v1alpha1.Post) bool {
 	if post.Status.CancelledAt == nil {
 		return isCancelledBefore(post)

@@ -38,7 +38,7 @@ type Options struct {
 	Records *Config
 	// Events emits the events about records.
 	Events Events
-	// Abandoned counts a post of a namespace that was deleted without a record.
+	// Abandoned counts a post that was deleted without a record, by namespace.
 	Abandoned func(namespace string)
 	// Failpoint is called at the failpoints of this package, for tests that kill the process there.
 	Failpoint func(point string)
@@ -66,7 +66,7 @@ const (
 type Config struct {
 	// Archive stores the records.
 	Archive *archive.Archive
-	// Owner returns a namespace's Team, or nil. A record belongs to its Team, so there are none without one.
+	// Owner returns a namespace's Team, or nil. A record belongs to a Team, so there are no records without one.
 	Owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	// List adds a finished post to its team's lists while it is being deleted, after its record was saved. The lists make
 	// it available until its retention period expires. If List is nil, there are no lists.
@@ -227,7 +227,7 @@ func (rs *Records) removeOrphaned(ctx context.Context, team archive.Team, name s
 	return false, rs.o.Records.Archive.Delete(ctx, team, name) //nolint:wrapcheck // the error names the operation
 }
 
-// unreadable is the error for a record that the store returns, but that cannot be decoded.
+// unreadable is the error for a record that the store returns but that cannot be decoded.
 type unreadable struct{ error }
 
 func (rs *Records) accounts(ctx context.Context, post *v1alpha1.Post) (record.Account, error) {

@@ -33,8 +33,8 @@ func (w *WaitError) Unwrap() error { return w.why }
 
 // Release removes the finalizer of a post that is being deleted. Every deletion goes through it, since a post that was,
 // or may have been, published must leave a record first. It returns a WaitError while the record cannot be saved, or
-// while a post that is created again would not be looked up. The post is released without a record if its namespace is
-// being deleted too, or if the record could not be saved for an hour because the store is unavailable or rejects it.
+// while a re-created post would not be looked up. The post is released without a record if its namespace is being
+// deleted too, or if the record could not be saved for an hour because the store is unavailable or rejects it.
 func (f *Finalizers) Release(ctx context.Context, post *v1alpha1.Post) error {
 	if record.Required(post) || f.hasIdempotencyKey(post) {
 		if err := f.requireMinAge(ctx, post); err != nil {
@@ -90,7 +90,8 @@ func (f *Finalizers) hasIdempotencyKey(post *v1alpha1.Post) bool {
 	return f.o.Clock.Now().Before(posting.KeyExpiresAt(post))
 }
 
-// saveOrGiveUp saves a deleted post's record. It returns a WaitError for a retry, nil once the post may be released.
+// saveOrGiveUp saves a deleted post's record. It returns a WaitError for a retry, and nil once the post may be
+// released.
 func (f *Finalizers) saveOrGiveUp(ctx context.Context, post *v1alpha1.Post) error {
 	_, err := f.records.save(ctx, post)
 	key := client.ObjectKeyFromObject(post)

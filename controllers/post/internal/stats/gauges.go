@@ -21,7 +21,7 @@ import (
 )
 
 // gauges are the metrics that each scrape computes from the unfinished posts in the cache. Only the leading manager
-// reports them, so the sum over all managers is the value of the installation.
+// reports them, so the sum over all managers is the installation's value.
 type gauges struct {
 	posts, due, overdue        *prometheus.Desc
 	suspended, waiting         *prometheus.Desc
@@ -82,9 +82,10 @@ type Source struct {
 	Platforms platforms.Registry
 	// Uploads forecasts the uploads.
 	Uploads Uploads
-	// Posts and Turns return the number of posts that wait to be reconciled, and for a turn to be claimed.
+	// Posts returns the number of posts that wait to be reconciled, and Turns the number that wait for a turn to be
+	// claimed.
 	Posts, Turns func() int
-	// Claims returns the limit of concurrent claims, and the number of claims that wait.
+	// Claims returns the limit on concurrent claims, and the number of waiting claims.
 	Claims func() (limit, waiting int)
 	// Unsaved returns the number of posts whose record could not be saved, by namespace.
 	Unsaved func() map[string]int
@@ -186,7 +187,7 @@ func (s *Source) addPost(c *snapshot, post *v1alpha1.Post, now time.Time) {
 	}
 }
 
-// The purposes of posts that wait for the store.
+// The purposes for which posts wait for the store.
 const (
 	forRecord = "record"
 	forLookup = "lookup"

@@ -104,7 +104,7 @@ func newDeliveries(register promauto.Factory) *Deliveries {
 	}
 }
 
-// Watch sets the source whose posts each scrape counts, from its election until it stops.
+// Watch sets the source whose posts each scrape counts from this process's election until it stops.
 func (m *Metrics) Watch(source *Source) { m.scrapes.source.Store(source) }
 
 // ObserveLateness counts a scheduled post's first call to a target. due is moved by the team's suspensions.
@@ -152,7 +152,7 @@ func (m *Metrics) Sent(platform v1alpha1.Platform) prepare.Sent {
 	return m.bytes.WithLabelValues(string(platform))
 }
 
-// Abandoned counts a post of a namespace that was deleted without a record.
+// Abandoned counts a post that was deleted without a record, by namespace.
 func (m *Metrics) Abandoned(namespace string) { m.abandoned.WithLabelValues(namespace).Inc() }
 
 // ClaimExpired counts a claim that was not stored within the send window.

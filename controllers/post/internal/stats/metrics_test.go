@@ -275,7 +275,7 @@ func lookupTarget(p *v1alpha1.Post) {
 	p.Status.Targets[0].Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonRecordUnavailable}
 }
 
-// TestWaitingRecords: records that could not be saved are counted by team, and the queues by what waits.
+// TestWaitingRecords: records that could not be saved are counted by team, and queued items by queue.
 func TestWaitingRecords(t *testing.T) {
 	_, s, registry := measured(t, connected("acme"), connected("beta"))
 	s.Unsaved = func() map[string]int { return map[string]int{"acme": 2} }

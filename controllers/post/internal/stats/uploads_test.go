@@ -26,7 +26,7 @@ func TestLateUploadsOfManagers(t *testing.T) {
 			}
 		}
 	}
-	// Each of these uploads takes ten minutes. Of its two slots, a manager gives one to a single team.
+	// Each of these uploads takes ten minutes. A manager gives a single team only one of its two slots.
 	three := []client.Object{
 		film("acme"), unfinished("acme", "a", 11*time.Minute), unfinished("acme", "b", 11*time.Minute), unfinished("acme", "c", 11*time.Minute),
 	}
