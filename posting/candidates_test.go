@@ -25,7 +25,7 @@ func TestSetCandidates(t *testing.T) {
 		others int
 		found  []v1alpha1.Candidate
 		want   int
-		// left is how many bytes the post has left; 0 means no restriction.
+		// left is the number of bytes that the post has left; 0 means no restriction.
 		left int
 	}{
 		"None":      {"the account may be empty", 0, nil, 0, 0},

@@ -15,7 +15,8 @@ import (
 // services.
 const KeyTTL = 24 * time.Hour
 
-// KeyExpiresAt returns when the Idempotency-Key that an object was created with expires, or zero if there was none.
+// KeyExpiresAt returns the expiry time of the Idempotency-Key that an object was created with, or zero if there was
+// none.
 func KeyExpiresAt(o metav1.Object) time.Time {
 	if o.GetAnnotations()[v1alpha1.RequestAnnotation] == "" {
 		return time.Time{}

@@ -21,7 +21,7 @@ func (v View) Mark(i int) v1alpha1.TargetMark {
 }
 
 // waitsForAccount reports whether a target is waiting only for its account. An open attempt takes precedence, because
-// its outcome has to be found out first.
+// its outcome must be determined first.
 func waitsForAccount(t *v1alpha1.TargetStatus) bool {
 	if t.Blocked == nil || t.Attempt != nil && t.Attempt.Outcome == "" {
 		return false

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package posting derives the state of a post: its phase, when it is due, and what lists show. It does not perform I/O
-// or read a clock. Its subpackages contain validation, delivery decisions and the write-ahead log.
+// Package posting derives the state of a post: its phase, its due time, and what lists show. It does not perform I/O or
+// read a clock. Its subpackages contain validation, delivery decisions and the write-ahead log.
 package posting
 
 import (
@@ -54,8 +54,8 @@ func (v View) Started() bool {
 	return false
 }
 
-// Unsent reports whether certainly no call to a platform was made for the post: none was claimed, or each claim was in a
-// group and is proven not to have been sent. Such a post can be cancelled.
+// Unsent reports whether it is certain that no call to a platform was made for the post: none was claimed, or each
+// claim was in a group and is proven not to have been sent. Such a post can be cancelled.
 func (v View) Unsent() bool {
 	return !slices.ContainsFunc(v.Post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return t.Attempt != nil && !isUnsent(&t) })
 }
@@ -212,7 +212,7 @@ func (v View) DisplayAt() time.Time {
 	}
 }
 
-// Created returns when a post was created. creationTimestamp has a resolution of one second, so the apiserver also
+// Created returns a post's creation time. creationTimestamp has a resolution of one second, so the apiserver also
 // records the time in an annotation. Users who apply a Post can set the annotation themselves, so it is ignored if it
 // differs from creationTimestamp by more than the allowed clock skew. If creationTimestamp is unset, Created returns
 // the annotation's value.

@@ -319,10 +319,10 @@ func TestRecreated(t *testing.T) {
 	const margin = 2 * time.Second
 	for _, tt := range []struct {
 		name, reason string
-		// born is the recorded creation time, relative to when the first object was created.
+		// born is the recorded creation time, relative to the creation of the first object.
 		born time.Duration
-		// remade is what Recreated should return for the first object, and shows is when it becomes true for the one
-		// after it.
+		// remade is what Recreated should return for the first object, and shows is the time from which it is true for the
+		// next one.
 		remade bool
 		shows  time.Duration
 	}{

@@ -13,7 +13,7 @@ import (
 // recorded, which come from different clocks.
 const clockMargin = time.Minute
 
-// Due returns when a post is due: at its scheduled time or, if it has none, when it was created.
+// Due returns the time when a post is due: its scheduled time or, if it has none, its creation time.
 func (v View) Due() time.Time {
 	if v.Post.Spec.ScheduledAt != nil {
 		return v.Post.Spec.ScheduledAt.Time
@@ -21,7 +21,7 @@ func (v View) Due() time.Time {
 	return v.Post.CreationTimestamp.Time
 }
 
-// UntilDue returns how long it is until a post is due. It is zero or negative if the post is due, and zero for an
+// UntilDue returns the time left until a post is due. It is zero or negative if the post is due, and zero for an
 // immediate post.
 func (v View) UntilDue(now time.Time) time.Duration {
 	if v.Post.Spec.ScheduledAt == nil {
@@ -51,21 +51,21 @@ func (v View) Restored() bool {
 	return ok && v.Post.CreationTimestamp.Sub(noted) > clockMargin
 }
 
-// createWithin is the maximum time between the recorded creation time and when the apiserver creates the object.
+// createWithin is the maximum time between the recorded creation time and the creation of the object by the apiserver.
 const createWithin = 5 * time.Second
 
 // Recreated reports whether the object of a post from the apiserver may have been created by another client, for
-// instance by a user who deleted it and applied it again. Unlike Restored, it is not proof, because creating may be
-// slow, but it is a reason to look up an earlier post. A recorded time after the object was created counts too: either
-// the clocks differ by more than createWithin, or another client wrote the annotation.
+// instance by a user who deleted it and applied it again. Unlike Restored, it is not proof, because creation may be
+// slow, but it is a reason to look up an earlier post. A recorded time later than the object's creation counts too:
+// either the clocks differ by more than createWithin, or another client wrote the annotation.
 func (v View) Recreated() bool {
 	noted, ok := v.born()
 	return ok && v.Post.CreationTimestamp.Sub(noted).Abs() > createWithin
 }
 
-// RecreatedVisibleFrom returns from when on Recreated recognizes an object that replaces a post with the same
-// annotations, or zero if it always does. A post that is published in part is kept until then. margin is the largest
-// difference between the clocks of this process and Kubernetes.
+// RecreatedVisibleFrom returns the time from which Recreated recognizes an object that replaces a post with the same
+// annotations, or zero if it always does. A partly published post is kept until then. margin is the largest difference
+// between the clocks of this process and Kubernetes.
 func (v View) RecreatedVisibleFrom(margin time.Duration) time.Time {
 	noted, ok := v.born()
 	if age := v.Post.CreationTimestamp.Sub(noted); !ok || age > createWithin || age < -clockMargin {
@@ -75,7 +75,7 @@ func (v View) RecreatedVisibleFrom(margin time.Duration) time.Time {
 	return noted.Add(createWithin + time.Second + margin)
 }
 
-// born returns when a post was created, as the apiserver recorded it.
+// born returns a post's creation time as recorded by the apiserver.
 func (v View) born() (time.Time, bool) {
 	noted, ok := v.Post.Annotations[v1alpha1.BornAnnotation]
 	if !ok {

@@ -22,7 +22,8 @@ const MaxPost = 256 << 10
 const (
 	// maxObject is the maximum size of a resource in bytes of JSON, the default of etcd's --max-request-bytes, 1.5 MiB.
 	maxObject = 1536 << 10
-	// roomAround is reserved for metadata and conditions: four conditions of at most 2,000 bytes, which escaping may multiply by six.
+	// roomAround is reserved for metadata and conditions: four conditions of at most 2,000 bytes, which escaping may
+	// multiply by six.
 	roomAround = 64 << 10
 	// roomPerTarget is reserved for a target's entry: message 2 KiB, blocking reason 1.5 KiB, checkpoint 1 KiB,
 	// preparation 2 KiB, URLs, IDs and times 0.75 KiB, and managed fields 0.75 KiB.
@@ -76,16 +77,16 @@ func (v View) Size() int {
 	})
 }
 
-// Footprint returns how many bytes of its team's budget a post uses: its size as the author wrote it, plus a reserve
-// for Herald's entries for the targets, so that the usage does not change during delivery. Conditions and other data
-// per post are not included; the limit on the number of posts covers them.
+// Footprint returns the number of bytes that a post uses of its team's budget: its size as the author wrote it, plus a
+// reserve for Herald's entries for the targets, so that the usage does not change during delivery. Conditions and other
+// data per post are not included; the limit on the number of posts covers them.
 func (v View) Footprint() int64 {
 	perTarget := footprintPerTarget + v.Cards()*roomPerCard
 	return int64(v.Size()) + int64(len(v.Post.Spec.Targets))*int64(perTarget)
 }
 
-// MaxStorableSize returns how large a post may be to leave room for the complete delivery record. A post whose claim
-// cannot be stored could never be sent. New posts are also limited by MaxPost.
+// MaxStorableSize returns the maximum size of a post that leaves room for its complete delivery record. A post whose
+// claim cannot be stored could never be sent. New posts are also limited by MaxPost.
 func (v View) MaxStorableSize() int {
 	targets := len(v.Post.Spec.Targets)
 	return maxObject - roomAround - targets*(roomPerTarget+v.Cards()*roomPerCard)
@@ -156,7 +157,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TooLarge reports whether the Kubernetes API rejected an object for its size. The error has a message but no code.
+// TooLarge reports whether the Kubernetes API rejected an object because of its size. The error has a message but no
+// code.
 func TooLarge(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "etcdserver: request is too large") ||
 		strings.Contains(err.Error(), "trying to send message larger than max"))

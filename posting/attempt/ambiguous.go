@@ -10,8 +10,8 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// AmbiguousSince returns the claim time of the oldest attempt with an unknown outcome, or nil. Attempts on earlier cards and attempts
-// resolved by a user are ignored.
+// AmbiguousSince returns the claim time of the oldest attempt with an unknown outcome, or nil. Attempts on earlier
+// cards and attempts resolved by a user are ignored.
 func AmbiguousSince(t *v1alpha1.TargetStatus) *v1alpha1.Time {
 	a := t.Attempt
 	switch {

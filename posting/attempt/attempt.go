@@ -12,7 +12,7 @@
 //     the post allows a resend.
 //   - A refusal closes an attempt only after a lookup has confirmed that nothing was published, or has failed.
 //   - An open attempt whose window is over is resolved by a lookup, never by a call.
-//   - On an idempotent platform, an attempt is only closed as unknown if its post is being deleted.
+//   - On an idempotent platform, an attempt is closed as unknown only if its post is being deleted.
 //   - A known external ID is never replaced.
 //   - An attempt that names a group is sent only after its group was opened. It never gets another group.
 package attempt
@@ -46,11 +46,12 @@ type Timing struct {
 	CallTimeout time.Duration
 	// ClockMargin is the largest difference between the clocks of two managers, or of a manager and a platform.
 	ClockMargin time.Duration
-	// Lag is how long it may take until a listing shows a published post.
+	// Lag is the maximum time until a listing shows a published post.
 	Lag time.Duration
 	// ConfirmAfter is the delay between a refused call and the lookup that confirms the refusal.
 	ConfirmAfter time.Duration
-	// LookupTimeout limits how long an attempt is looked up after its window, for an accepted post at least a day.
+	// LookupTimeout limits how long an attempt is looked up after its window. For an accepted post, this is at least a
+	// day.
 	LookupTimeout time.Duration
 	// Authoritative means that a post that is still missing from the listing after Lag was not published.
 	Authoritative bool
@@ -62,7 +63,7 @@ type Timing struct {
 // IsOpen reports whether an attempt has no recorded outcome.
 func IsOpen(a *v1alpha1.Attempt) bool { return a != nil && a.Outcome == "" }
 
-// IsArmed reports whether an open attempt waits for its group, or waited for it.
+// IsArmed reports whether an open attempt is waiting for its group, or has waited for it.
 func IsArmed(a *v1alpha1.Attempt) bool { return IsOpen(a) && a.Group != "" }
 
 // Claim describes a new attempt.
@@ -79,7 +80,7 @@ type Claim struct {
 	Group string
 	// Window is the maximum time between the claim and the start of its call.
 	Window time.Duration
-	// SentBefore is when the first call for an earlier object of the post was claimed, or zero if there was none.
+	// SentBefore is the time when the first call for an earlier object of the post was claimed, or zero if there was none.
 	SentBefore time.Time
 	// Card is the index of the tree's next card, or 0 if the post is not a tree.
 	Card int32
@@ -167,8 +168,8 @@ func sentBefore(at, now time.Time) *v1alpha1.Time {
 	return v1alpha1.NewTimePtr(at)
 }
 
-// searchMargin is how far a platform's clock may be behind the manager's clock. It is generous: older posts are ruled
-// out by text and owner, whereas a search that starts too late would report a published post as absent.
+// searchMargin is the maximum time by which a platform's clock may be behind the manager's clock. It is generous: older
+// posts are ruled out by text and owner, whereas a search that starts too late would report a published post as absent.
 const searchMargin = time.Minute
 
 // SearchFrom returns the earliest time, by the platform's clock, when the attempt may have been published.

@@ -223,8 +223,6 @@ func TestRecordPosted(t *testing.T) {
 	}
 }
 
-// TestRecordDuplicate records a call that the platform refused as a duplicate, so that the previous call may have
-// published.
 // TestRecordWithheld checks that a call that was withheld leaves no trace of the failed lookups before it.
 func TestRecordWithheld(t *testing.T) {
 	target := claimed(t)
@@ -235,6 +233,7 @@ func TestRecordWithheld(t *testing.T) {
 	}
 }
 
+// TestRecordDuplicate records a call that the platform refused as a duplicate, so the previous call may have published.
 func TestRecordDuplicate(t *testing.T) {
 	for class, want := range map[platforms.Class]bool{platforms.ClassDuplicate: true, platforms.ClassUnknown: false} {
 		target := claimed(t)

@@ -12,17 +12,17 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// requiredLookups is how many authoritative lookups must find nothing to prove absence.
+// requiredLookups is the number of authoritative lookups that must find nothing to prove absence.
 const requiredLookups = 2
 
-// workFor is how long a platform may process an accepted post. TikTok takes minutes, stops fetching files after an
-// hour, and sometimes moderates for hours.
+// workFor is the maximum time for which a platform may process an accepted post. TikTok takes minutes, stops fetching
+// files after an hour, and sometimes moderates for hours.
 const workFor = 24 * time.Hour
 
 var answerLost = platforms.Errorf(platforms.ClassUnknown, "the answer was lost")
 
-// NextLookup returns when to look up an open attempt next. An earlier lookup would be unsafe, because another process
-// may still be making the call.
+// NextLookup returns the time of an open attempt's next lookup. An earlier lookup would be unsafe, because another
+// process may still be making the call.
 func NextLookup(t *v1alpha1.TargetStatus, timing Timing) time.Time {
 	quiet := callFinishedAt(t.Attempt, timing)
 	if t.Attempt.Refusal != nil {
@@ -35,7 +35,7 @@ func NextLookup(t *v1alpha1.TargetStatus, timing Timing) time.Time {
 }
 
 // RecordLookup records the result of a lookup in the entry of an open attempt. policy applies if the platform cannot
-// determine the outcome, cards is as in Record, and now is when the lookup was made.
+// determine the outcome, cards has the same meaning as in Record, and now is the time of the lookup.
 func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Timing, policy v1alpha1.UnknownOutcomePolicy, cards int, now time.Time) error {
 	if !IsOpen(t.Attempt) {
 		return ErrSettled
@@ -81,7 +81,8 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 }
 
 // recordProcessing records the operation ID of a post that a lookup found in processing, after the call's response was
-// lost or was a refusal that did not hold. Lookups then go on for as long as after a response with that ID.
+// lost or was a refusal that did not hold. Lookups then continue for as long as they would after a response with that
+// ID.
 func recordProcessing(t *v1alpha1.TargetStatus, operationID string, now time.Time) {
 	a := t.Attempt
 	if a.EndedAt == nil {

@@ -61,8 +61,8 @@ func TestNextLookupMessage(t *testing.T) {
 	}
 }
 
-// TestLookupFindsProcessing checks a lookup that finds a call in processing after the response with its operation ID was
-// lost.
+// TestLookupFindsProcessing checks a lookup that finds a call in processing after the response with its operation ID
+// was lost.
 func TestLookupFindsProcessing(t *testing.T) {
 	for _, tt := range []struct {
 		reason string
@@ -111,7 +111,8 @@ func TestLookupFindsProcessing(t *testing.T) {
 	}
 }
 
-// TestRefusedWhileProcessing checks a lookup that finds a refused call in processing: the target neither fails nor is sent again.
+// TestRefusedWhileProcessing checks a lookup that finds a refused call in processing: the target neither fails nor is
+// sent again.
 func TestRefusedWhileProcessing(t *testing.T) {
 	for _, class := range []platforms.Class{platforms.ClassPermanent, platforms.ClassTransient, platforms.ClassRateLimited} {
 		target := claimed(t)

@@ -63,7 +63,8 @@ func Record(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards int, 
 	return nil
 }
 
-// recordPosted records a publication. A tree's first card provides the ID and URL, its last card settles the target.
+// recordPosted records a publication. A tree's first card provides the ID and URL, and its last card settles the
+// target.
 func recordPosted(t *v1alpha1.TargetStatus, what platforms.LookupResult, cards int, now time.Time) {
 	at := what.PostedAt
 	if at.IsZero() {
@@ -90,7 +91,7 @@ func recordPosted(t *v1alpha1.TargetStatus, what platforms.LookupResult, cards i
 }
 
 // ResolvesUnknown reports whether a result is recorded even though the attempt has been closed as unknown: because it
-// contains the published post, or an operation ID for lookups. cards is as in Record.
+// contains the published post, or an operation ID for lookups. cards has the same meaning as in Record.
 func ResolvesUnknown(a *v1alpha1.Attempt, r platforms.Result, cards int) bool {
 	if a.Outcome != v1alpha1.OutcomeUnknown || lacksID(r, cards) {
 		return false
@@ -128,12 +129,13 @@ func RecordIDs(t *v1alpha1.TargetStatus, id string, r platforms.Result, cards in
 	return true
 }
 
-// tries returns how many attempts were made for the next content. It does not count those that published earlier cards.
+// tries returns the number of attempts for the next content, not counting those that published earlier cards.
 func tries(t *v1alpha1.TargetStatus) int32 {
 	return max(t.Attempt.Number-NextCard(t), 1)
 }
 
-// RecordNotPrepared records a failed preparation. If there is no attempt, the backoff grows with the time since since.
+// RecordNotPrepared records a failed preparation. If there is no attempt, the backoff grows with the time that has
+// passed since the given time.
 func RecordNotPrepared(t *v1alpha1.TargetStatus, err *platforms.Error, since, now time.Time) error {
 	switch {
 	case IsOpen(t.Attempt):
@@ -166,8 +168,8 @@ func Deadline(t *v1alpha1.TargetStatus) time.Time {
 	return time.Time{}
 }
 
-// backoff returns how long to pause after the given number of attempts. The count is stored in the entry and not in a
-// work queue, which avoids a stampede after a restart.
+// backoff returns the pause after the given number of attempts. The count is stored in the entry and not in a work
+// queue, which avoids a stampede after a restart.
 func backoff(attempts int32) time.Duration {
 	d := firstRetry
 	for ; attempts > 1 && d < maxRetry; attempts-- {

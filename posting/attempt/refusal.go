@@ -14,7 +14,7 @@ import (
 // consequence describes a target's state after a call that did not publish it.
 type consequence struct {
 	blocked v1alpha1.Blocked
-	// retryAt is when to retry, or zero if there is no retry.
+	// retryAt is the time of the retry, or zero if there is none.
 	retryAt time.Time
 }
 
@@ -102,7 +102,8 @@ func confirmFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return callFinishedAt(a, timing).Add(timing.ConfirmAfter + timing.ClockMargin)
 }
 
-// listedFrom returns when a platform that offers only listings is certain to list the post of a refused call.
+// listedFrom returns the time from which a platform that offers only listings is certain to list the post of a refused
+// call.
 func listedFrom(a *v1alpha1.Attempt, timing Timing) time.Time {
 	return callFinishedAt(a, timing).Add(max(timing.ConfirmAfter, timing.Lag) + timing.ClockMargin)
 }
@@ -125,12 +126,12 @@ func recordConfirmation(t *v1alpha1.TargetStatus, f platforms.LookupResult, timi
 	}
 }
 
-// confirmRetryWindow limits how long lookups are retried that the platform refuses like the call itself: it may refuse
-// all lookups on this account, and the user is waiting. A single refused lookup, however, proves as little as the
-// refused call.
+// confirmRetryWindow limits the retries of lookups that the platform refuses like the call itself: it may refuse all
+// lookups on this account, and the user is waiting. A single refused lookup, however, proves as little as the refused
+// call.
 const confirmRetryWindow = time.Minute
 
-// recordConfirmationFailure records that looking up a refused call failed. Retries go on for as long as after a lost
+// recordConfirmationFailure records that looking up a refused call failed. Retries continue for as long as after a lost
 // response, counted from the end of the announced pause. After that, the call is not repeated, because it may have been
 // successful. An error with ClassUnknown means that a listed post may be the result, and makes the target undecided.
 func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing Timing, now time.Time) {
@@ -159,7 +160,8 @@ func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, t
 	}
 }
 
-// refuseUnconfirmed closes an attempt as refused after its lookup failed. The call may have published: no retry.
+// refuseUnconfirmed closes an attempt as refused after its lookup failed. There is no retry, because the call may have
+// published.
 func refuseUnconfirmed(t *v1alpha1.TargetStatus, now time.Time) {
 	t.Attempt.Refusal.RetryAt = nil
 	if t.Blocked != nil {

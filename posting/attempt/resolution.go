@@ -21,7 +21,8 @@ import (
 type Resolution struct {
 	// Index is the target's index.
 	Index int32
-	// ExternalID and ExternalURL identify the published post. The user provides one, the platform may add the other.
+	// ExternalID and ExternalURL identify the published post. The user provides one of them, and the platform may add the
+	// other.
 	ExternalID  string
 	ExternalURL string
 	// Unnamed means that the target was published, but the user gave neither its ID nor its URL.
@@ -123,8 +124,8 @@ func validAddress(address string) error {
 	return nil
 }
 
-// Resolve records a user's answer for an undecided target. tryUntil is the deadline for later calls: again after
-// "not-sent", or a tree's next cards. cards is as in Record.
+// Resolve records a user's answer for an undecided target. tryUntil is the deadline for later calls: a repeated call
+// after "not-sent", or calls for a tree's next cards. cards has the same meaning as in Record.
 func Resolve(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now time.Time) error {
 	if state := posting.StateOf(t); state != v1alpha1.TargetUndecided {
 		return fmt.Errorf("target %d: only a target whose outcome is unknown can be settled by a person; this one is %s", t.Index, state)

@@ -69,7 +69,7 @@ func TestResolveNamed(t *testing.T) {
 		cards  int
 		out    int
 		want   v1alpha1.TargetStatus
-		// recorded is how many cards are recorded afterwards.
+		// recorded is the number of cards that are recorded afterwards.
 		recorded int
 		problem  string
 	}{

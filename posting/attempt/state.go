@@ -20,7 +20,8 @@ func Undecided(t *v1alpha1.TargetStatus) bool {
 	return t != nil && posting.StateOf(t) == v1alpha1.TargetUndecided
 }
 
-// Settled reports whether a target is posted or has failed. An undecided target counts as failed until a user resolves it.
+// Settled reports whether a target is posted or has failed. An undecided target counts as failed until a user resolves
+// it.
 func Settled(t *v1alpha1.TargetStatus) bool {
 	return t != nil && (posting.StateOf(t) == v1alpha1.TargetFailed || Posted(t) || Undecided(t))
 }

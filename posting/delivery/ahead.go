@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// textAhead is how long before its time a text post is prepared. That is quick and not recorded.
+	// textAhead is the lead time for preparing a text post, which is quick and not recorded.
 	textAhead = time.Minute
 	// firstAheadPause and longestAheadPause bound the backoff between attempts to prepare early.
 	firstAheadPause   = 10 * time.Second
@@ -39,8 +39,8 @@ func (a *ahead) requeueAt(at time.Time) {
 	}
 }
 
-// prepareAhead decides which preparations to start before the scheduled time, and records their results. A prepared post
-// can still be cancelled or edited.
+// prepareAhead decides which preparations to start before the scheduled time, and records their results. A prepared
+// post can still be cancelled or edited.
 func (f *Facts) prepareAhead() *ahead {
 	a := &ahead{}
 	for i := range f.Post.Spec.Targets {
@@ -61,7 +61,7 @@ func (f *Facts) prepareTargetAhead(a *ahead, i int) {
 	f.prepareFrom(a, i, &p, f.AheadFrom(i, p.TTL))
 }
 
-// prepareFrom decides about a target's preparation, which may start at a time.
+// prepareFrom decides about a target's preparation, which may start at the given time.
 func (f *Facts) prepareFrom(a *ahead, i int, p *Preparation, from time.Time) {
 	if from.After(f.Now) {
 		a.requeueAt(from)
@@ -116,8 +116,9 @@ func outdate(t *v1alpha1.TargetStatus, hash string) {
 	}
 }
 
-// AheadFrom returns when a scheduled target's preparation may start: the configured time ahead plus the upload time of
-// large files, but at most half of lasts, the lifetime of a preparation. A spread staggers posts with equal times.
+// AheadFrom returns the time when a scheduled target's preparation may start: earlier than the scheduled time by the
+// configured lead time plus the upload time of large files, but by at most half of lasts, the lifetime of a
+// preparation. A spread staggers posts with equal times.
 func (f *Facts) AheadFrom(i int, lasts time.Duration) time.Time {
 	var bytes int64
 	files := Files(f.Post, i)
@@ -134,8 +135,8 @@ func (f *Facts) AheadFrom(i int, lasts time.Duration) time.Time {
 	return f.Post.Spec.ScheduledAt.Add(-lead + f.spread(lead/2))
 }
 
-// preparationRetryAt returns when to retry an early preparation that failed. For a permanent error it returns a time a
-// year away, which puts off the next attempt until the scheduled time.
+// preparationRetryAt returns the time to retry an early preparation that failed. For a permanent error it returns a
+// time a year away, which puts off the next attempt until the scheduled time.
 func preparationRetryAt(p *Preparation) time.Time {
 	if p.Err.Class == platforms.ClassPermanent || p.Err.Class == platforms.ClassDuplicate {
 		return p.EndedAt.Add(24 * 365 * time.Hour)

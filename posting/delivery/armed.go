@@ -12,28 +12,30 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// The posts of a crowd, which are due at the same time, are armed: claimed ahead of it, each in a group. At that time
-// one write opens a group, and only then are its calls made. Whoever closes a group before it was opened has proof that
-// nothing of it was sent. See docs/adr/0026.
+// The posts of a crowd, which are due at the same time, are armed: they are claimed before that time, each in a group.
+// When they are due, one write opens a group, and only then are its calls made. A process that closes a group before it
+// is opened has proof that none of its posts was sent. See docs/adr/0026.
 
 const (
-	// armAhead is how long before their time the posts of a crowd are claimed, and armAheadAtMost the same for the largest crowds:
-	// its groups have room for some 5,000 posts.
-	// An armed post cannot be cancelled.
+	// armAhead is how far in advance a crowd's posts are claimed, and armAheadAtMost is the same for the largest crowds: a
+	// crowd's groups have room for some 5,000 posts. An armed post cannot be cancelled.
 	armAhead, armAheadAtMost = 15 * time.Second, 50 * time.Second
-	// armRate is the number of claims per second for which a crowd has time. Kubernetes on two processors, which all parts of Herald
-	// share, stores about 165 (docs/performance.md, B7).
+	// armRate is the number of claims per second for which a crowd has time. Kubernetes on two CPUs, which it shares with
+	// all parts of Herald, stores about 165 (docs/performance.md, B7).
 	armRate = 100
-	// armUntil is how long before its time a post is still armed: its group must not be opened before it is claimed.
+	// armUntil is the minimum time that must be left until a post is due for it to be armed: it must be claimed before its
+	// group is opened.
 	armUntil = time.Second
-	// maxArmed is how often a post is armed. Two managers that take over from each other stop there.
+	// maxArmed is the maximum number of times that a post is armed. It stops two managers that keep taking over from each
+	// other.
 	maxArmed = 4
 	// armedWindows is the number of send windows within which an armed call starts: it may wait for the calls of the
 	// account's other armed posts.
 	armedWindows = 2
 )
 
-// ArmAhead returns how long before its time a crowd of that many posts is claimed: long enough for all its claims to be stored.
+// ArmAhead returns how far in advance a crowd of the given size is claimed, which is long enough for all its claims to
+// be stored.
 func ArmAhead(posts int) time.Duration {
 	return min(max(armAhead, time.Duration(posts)*time.Second/armRate), armAheadAtMost)
 }
@@ -54,13 +56,15 @@ const (
 // TakenBack is the error of an attempt whose group was closed.
 var TakenBack = platforms.Errorf(platforms.ClassTransient, "the manager that had claimed the post ahead of its time stopped before then, so nothing was sent")
 
-// ArmedWindow returns how long after its claim the call of an armed post may start, if the post is due after until.
+// ArmedWindow returns the time after its claim within which the call of an armed post may start. until is the time
+// between the claim and the post's due time.
 func ArmedWindow(until, sendWindow time.Duration) time.Duration {
 	return until + armedWindows*sendWindow
 }
 
 // reclaimArmed decides about the armed attempts of other processes. It returns no actions if all of them may have been
-// sent. A group is not proof for an attempt from before a rollback, which may have closed it again.
+// sent. A closed group is no proof for an attempt from before a rollback, which may have undone the opening of the
+// group.
 func (f *Facts) reclaimArmed() []Action {
 	var unread []string
 	var unsent []Result
@@ -89,8 +93,8 @@ func (f *Facts) reclaimArmed() []Action {
 	return nil
 }
 
-// waitArmed decides about a post that was armed and is not due: its claims wait for their group, or were taken back. It
-// returns no actions for other posts.
+// waitArmed decides about a post that was armed and is not due yet: its claims wait for their group, or were taken
+// back. It returns no actions for other posts.
 func (f *Facts) waitArmed() []Action {
 	armed := slices.ContainsFunc(f.Post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return t.Attempt != nil && t.Attempt.Group != "" })
 	switch {
@@ -102,7 +106,8 @@ func (f *Facts) waitArmed() []Action {
 	return f.schedule()
 }
 
-// Withheld returns why the call of an armed target is not made, or nil. The facts are those just before the call.
+// Withheld returns the reason for not making the call of an armed target, or nil. The facts must be read just before
+// the call.
 func (f *Facts) Withheld(i int) *v1alpha1.Blocked {
 	if f.Suspended {
 		return new(suspended)
@@ -113,10 +118,10 @@ func (f *Facts) Withheld(i int) *v1alpha1.Blocked {
 	return f.blocked(i)
 }
 
-// armable returns the targets of a post that can be claimed ahead of its time: all of them, or none. They are ready,
-// nothing blocks them, and their calls do not upload files, so that many can be made at once. The cards of a tree
-// follow each other and are claimed one after the other. Retries are claimed when they are due, just after their
-// targets are reserved.
+// armable returns the targets of a post that can be claimed before it is due: all of them, or none. They are ready,
+// nothing blocks them, and their calls do not upload files, so that many can be made at once. Trees are excluded,
+// because their cards are claimed one after the other, and so are retries, because they are claimed when they are due,
+// just after their targets are reserved.
 func (f *Facts) armable() (targets []int) {
 	until := f.UntilDue(f.Now)
 	if !f.Crowded || f.Suspended || f.Cards() > 1 || f.Post.Spec.RetryOf != nil || until > armAheadAtMost || until < armUntil {
@@ -146,7 +151,7 @@ func (f *Facts) mayArm(i int) bool {
 	case f.blocked(i) != nil, f.credentialsProblem(i) != "", f.categoryProblem(i) != "", f.planProblem(i) != "":
 		return false
 	case f.NeedsProbe != nil && f.NeedsProbe(f.connection(i)):
-		// The other posts of the app wait for the one that tries out the platform.
+		// The other posts of the app wait for the one that probes the platform.
 		return false
 	}
 	p := f.Preparation(i)

@@ -45,7 +45,7 @@ func (s *situation) planted(cards int) {
 	s.Platforms = platforms.Registry{v1alpha1.PlatformX: publisher{delivers: []v1alpha1.Category{v1alpha1.CategoryTree}}}
 }
 
-// crowded makes the post one of a crowd that is due after a while.
+// crowded makes the post part of a crowd that is due after a while.
 func (s *situation) crowded(due time.Duration) {
 	s.scheduled(due)
 	s.Crowded = true
@@ -183,7 +183,7 @@ func TestDecideArmed(t *testing.T) {
 	}
 }
 
-// TestArmedResult covers what is recorded about a group that was closed.
+// TestArmedResult checks what is recorded about a group that was closed.
 func TestArmedResult(t *testing.T) {
 	f := facts(func(s *situation) { s.inGroup(10*time.Second, GroupClosed) })
 	Decide(f)
@@ -200,7 +200,7 @@ func TestArmedResult(t *testing.T) {
 	}
 }
 
-// TestUnsentPhase covers what users see of a post whose claim was taken back or withheld.
+// TestUnsentPhase checks what users see of a post whose claim was taken back or withheld.
 func TestUnsentPhase(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change    func(s *situation)
@@ -225,7 +225,7 @@ func TestUnsentPhase(t *testing.T) {
 	}
 }
 
-// TestArmedWithheld covers what keeps an armed call from being made at the last moment.
+// TestArmedWithheld checks what can prevent an armed call at the last moment.
 func TestArmedWithheld(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(s *situation)

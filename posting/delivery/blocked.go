@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// blocked returns why a target cannot be sent at the moment: a namespace without a team, its connection, its files or a
-// rate limit. It returns nil if the target can be sent.
+// blocked returns what prevents a target from being sent at the moment: a namespace without a team, its connection, its
+// files or a rate limit. It returns nil if the target can be sent.
 func (f *Facts) blocked(i int) *v1alpha1.Blocked {
 	if f.Unowned {
 		return new(noTeam(f.Post))
@@ -31,8 +31,8 @@ func (f *Facts) blocked(i int) *v1alpha1.Blocked {
 	return nil
 }
 
-// rateLimitBlock returns why a rate-limited connection blocks a target. If the limit applies to the connection's own
-// account, the problem contains the connection's message.
+// rateLimitBlock returns the block for a target whose connection is rate-limited. If the limit applies to the
+// connection's own account, the problem contains the connection's message.
 func (f *Facts) rateLimitBlock(conn *v1alpha1.Connection) v1alpha1.Blocked {
 	status := &conn.Status
 	if until := status.RateLimitedUntil; until == nil || !until.After(f.Now) || status.RateLimitedMessage == "" {
@@ -60,7 +60,8 @@ func rateLimited(conn *v1alpha1.Connection) v1alpha1.Blocked {
 		conn.Spec.Platform, conn.Name)}
 }
 
-// categoryProblem returns why this version cannot publish a target, or "". Targets are never published in part.
+// categoryProblem returns the reason why this version cannot publish a target, or "". Targets are never published in
+// part.
 func (f *Facts) categoryProblem(i int) string {
 	conn := f.connection(i)
 	if conn == nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Content returns what to publish next for a target; in a tree, the first unrecorded card, as a reply to the card
-// before. Files have no Bytes. A missing file has only its name, enough for a lookup but not for sending.
+// Content returns what to publish next for a target; in a tree, the first unrecorded card, as a reply to the previous
+// card. Files have no Bytes. A missing file has only its name, enough for a lookup but not for sending.
 func Content(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) platforms.Content {
 	spec := &post.Spec
 	to := &spec.Targets[target]
@@ -91,7 +91,7 @@ func Files(post *v1alpha1.Post, target int) []v1alpha1.MediaReference {
 	return nil
 }
 
-// FileProblem returns why a target's files cannot be sent at the moment, or "".
+// FileProblem returns the problem that prevents a target's files from being sent at the moment, or "".
 func FileProblem(post *v1alpha1.Post, target int, media map[string]*v1alpha1.Media) string {
 	for _, ref := range Files(post, target) {
 		m := media[ref.Name]
@@ -133,8 +133,8 @@ func ContentHash(post *v1alpha1.Post, target int, conn *v1alpha1.Connection, med
 	return attempt.ContentHash(string(conn.UID), conn.Spec.AccountID, parts...)
 }
 
-// altTexts lists the files' alt texts as one string, or returns nil if there are none: the hashes of earlier versions of
-// Herald remain valid.
+// altTexts lists the files' alt texts as one string, or returns nil if there are none, so the hashes of earlier
+// versions of Herald remain valid.
 func altTexts(files []platforms.File) []string {
 	texts, found := make([]string, len(files)), false
 	for i := range files {

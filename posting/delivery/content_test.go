@@ -252,8 +252,8 @@ func TestContentHash(t *testing.T) {
 	}
 }
 
-// TestContentHashIsStable pins the version 1 hashes. If a hash changed, all prepared content would be uploaded again; such
-// a change has to use the next version.
+// TestContentHashIsStable pins the version 1 hashes. If a hash changed, all prepared content would be uploaded again;
+// such a change must use the next version.
 func TestContentHashIsStable(t *testing.T) {
 	conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{UID: "uid"}, Spec: v1alpha1.ConnectionSpec{AccountID: "42"}}
 	media := map[string]*v1alpha1.Media{"film": {

@@ -64,8 +64,8 @@ func Decide(f *Facts) []Action {
 	return f.deliver()
 }
 
-// inDelivery reports whether a claim decides what is next. A cancelled post whose calls were certainly not sent needs no
-// further delivery.
+// inDelivery reports whether a claim determines what happens next. A cancelled post whose calls were certainly not sent
+// needs no further delivery.
 func (f *Facts) inDelivery() bool {
 	if f.Cancelled() {
 		return !f.Unsent()
@@ -136,9 +136,8 @@ func (f *Facts) admit() {
 	}
 }
 
-// lastLook is how long before its time every post is reconciled again, to report problems while they can be fixed.
-// Posts due in the same second are delivered in order of arrival (package dispatch), which is remembered for minutes
-// only.
+// lastLook is how far in advance every post is reconciled again, to report problems while they can be fixed. Posts due
+// in the same second are delivered in order of arrival (package dispatch), which is remembered only for minutes.
 const lastLook = 5 * time.Minute
 
 func (f *Facts) schedule() []Action {

@@ -22,23 +22,25 @@ import (
 
 // Settings are the time limits of delivery.
 type Settings struct {
-	// StartingDeadline is how late a scheduled post may still be sent, and how long a temporary refusal is retried.
+	// StartingDeadline is the maximum lateness of a scheduled post, and the time for which a temporary refusal is retried.
 	StartingDeadline time.Duration
-	// LongestDelay limits how late a post may be. Until then, the starting deadline counts from an announced pause's end.
+	// LongestDelay limits how late a post may be. Until then, the starting deadline counts from the end of an announced
+	// pause.
 	LongestDelay time.Duration
 	// SendWindow is the maximum time between a claim and the start of its call.
 	SendWindow time.Duration
 	// ClockMargin is the largest difference between two clocks.
 	ClockMargin time.Duration
-	// PrepareAhead is how long before their time scheduled posts with files are prepared.
+	// PrepareAhead is the lead time for preparing scheduled posts with files.
 	PrepareAhead time.Duration
-	// HoldFor is how long a process holds a preparation, unless it extends that, which it does after half of it.
+	// HoldFor is the time for which a process holds a preparation. The process can extend the hold, and does so after half
+	// that time.
 	HoldFor time.Duration
 }
 
 // Facts are the input of a decision.
 type Facts struct {
-	// View is of the post as read. Decide records its decisions about targets in the post's status.
+	// View is a view of the post as read. Decide records its decisions about targets in the post's status.
 	posting.View
 	// Now is the decision time.
 	Now time.Time
@@ -49,11 +51,11 @@ type Facts struct {
 	// Connections and Media are the referenced objects by name. Missing objects have no entry.
 	Connections map[string]*v1alpha1.Connection
 	Media       map[string]*v1alpha1.Media
-	// BlockedUntil returns when a connection's rate limit ends, or zero if it has none.
+	// BlockedUntil returns the end of a connection's rate limit, or zero if it has none.
 	BlockedUntil func(conn *v1alpha1.Connection) time.Time
 	// Unowned means that no team owns the post's namespace. Posts in such a namespace are not sent.
 	Unowned bool
-	// StartedAt is when this process started to reconcile posts, or zero if that does not matter.
+	// StartedAt is the time when this process started to reconcile posts, or zero if that does not matter.
 	StartedAt time.Time
 	// Earlier is the result of looking up an earlier post with the same name.
 	Earlier Earlier
@@ -68,24 +70,24 @@ type Facts struct {
 	// current one once it is recorded. They shift deadlines.
 	Suspended   bool
 	Suspensions []v1alpha1.Suspension
-	// MayProbe reports whether the post may call the platform for a connection that BlockedUntil no longer blocks.
-	// After an app's limit ends, a single post tries out the platform. If MayProbe is nil, every post may call.
+	// MayProbe reports whether the post may call the platform for a connection that BlockedUntil no longer blocks. After
+	// an app's limit ends, a single post probes the platform. If MayProbe is nil, every post may call.
 	MayProbe func(conn *v1alpha1.Connection) bool
-	// NeedsProbe reports whether a call for a connection would be the one that tries out the platform. It is nil if none is.
+	// NeedsProbe reports whether a call for a connection would probe the platform. If it is nil, no call would.
 	NeedsProbe func(conn *v1alpha1.Connection) bool
 	// Invalid returns the post's validation errors.
 	Invalid func() field.ErrorList
-	// Results are results that this process has not recorded yet.
+	// Results holds the results that this process has not recorded yet.
 	Results []Result
-	// CredentialsProblem returns why this reconciliation could not read a connection's credentials, or nil.
+	// CredentialsProblem returns this reconciliation's error from reading a connection's credentials, or nil.
 	CredentialsProblem func(connection string) error
 	// Preparation returns a target's preparation.
 	Preparation func(target int) Preparation
 	// Holder identifies this process if several processes prepare files. It is empty if only the process that delivers
 	// posts does.
 	Holder string
-	// Crowded is true if enough posts are due at the post's time for this process to claim them ahead of it, and the post
-	// is small enough to be held in memory until then.
+	// Crowded is true if enough posts are due at the post's time for this process to claim them before that time, and the
+	// post is small enough to be held in memory until then.
 	Crowded bool
 	// Group returns what this process knows about the group of an armed attempt. If it is nil, every group may be open.
 	Group func(group string) GroupState
@@ -122,7 +124,7 @@ const (
 	PreparationVisible
 )
 
-// Preparation is this process's state of preparing a target, such as an upload or a hidden container.
+// Preparation is the state of a target's preparation in this process, such as an upload or a hidden container.
 type Preparation struct {
 	State PreparationState
 	// Hash identifies the prepared content.
@@ -133,7 +135,7 @@ type Preparation struct {
 	Ahead bool
 	// Failures is the number of consecutive failures before this one.
 	Failures int
-	// Checkpoint is the platform's reference to the prepared content. Secret: its upload session is in a Secret.
+	// Checkpoint is the platform's reference to the prepared content. Secret is true if its upload session is in a Secret.
 	Checkpoint string
 	Secret     bool
 	// SecretHash identifies the content of the Secret. It is empty if there is no Secret.
@@ -143,7 +145,7 @@ type Preparation struct {
 	Converted  int
 	// Err is the reason why the preparation failed.
 	Err *platforms.Error
-	// TTL is how long the platform keeps the prepared content.
+	// TTL is the time for which the platform keeps the prepared content.
 	TTL time.Duration
 }
 
@@ -156,8 +158,8 @@ func (p *Preparation) recordedSecret(known *v1alpha1.Prepared) (secret bool, has
 	return p.Secret, p.SecretHash
 }
 
-// Action is a delivery step. Actions are executed in order, and the reconciliation ends with the first action that stores a change, which
-// requeues the post.
+// Action is a delivery step. Actions are executed in order, and the reconciliation ends with the first action that
+// stores a change, which requeues the post.
 //
 // sumtype:decl
 type Action interface{ isAction() }
@@ -193,7 +195,7 @@ type (
 	ReserveRetry struct{ Targets []int }
 	// Claim claims targets in one write, sends them and records the results.
 	Claim struct{ Targets []int }
-	// Arm claims targets ahead of their time, in one write and in a group that is opened at that time. If no group is
+	// Arm claims targets before they are due, in one write and in a group that is opened when they are due. If no group is
 	// available, the post is claimed when it is due.
 	Arm struct{ Targets []int }
 	// TakeBack closes groups that another process has armed, unless they may be open. Decide is called again afterwards.
@@ -231,7 +233,7 @@ func (Wait) isAction()              {}
 // Event is emitted on a post after its status has been written. The zero Event emits nothing. A target that a decision
 // fails has its own event, which the controller emits.
 type Event struct {
-	// Warning is true if the user has to act.
+	// Warning is true if the user must act.
 	Warning bool
 	// Reason is one of the reasons in v1alpha1.
 	Reason string

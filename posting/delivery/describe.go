@@ -139,7 +139,7 @@ func underway(post *v1alpha1.Post, reason, message string) conditions.Summary {
 	return conditions.Summary{Reason: reason, Message: message, Progress: conditions.Underway}
 }
 
-// notAccepted summarizes a post that is not accepted. It is stalled if a user has to act, so that tools stop waiting.
+// notAccepted summarizes a post that is not accepted. It is stalled if a user must act, so that tools stop waiting.
 func notAccepted(accepted *metav1.Condition) conditions.Summary {
 	s := conditions.Summary{Reason: accepted.Reason, Message: accepted.Message, Progress: conditions.Stuck}
 	if isRecoverable(accepted.Reason) {

@@ -385,7 +385,7 @@ func TestDescribePrepared(t *testing.T) {
 			if !tt.due {
 				p.Spec.ScheduledAt = later
 			}
-			// A condition from before is replaced or removed.
+			// An existing condition is replaced or removed.
 			setCondition(p, t0, v1alpha1.ConditionPrepared, metav1.ConditionUnknown, "Before", "")
 			Describe(p, t0)
 			got := ""

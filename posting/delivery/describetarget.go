@@ -54,7 +54,8 @@ func targetMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, messa
 	}
 }
 
-// pendingMessage returns why a target is waiting. This is the only message that promises that Herald will do more.
+// pendingMessage returns the reason and message of a waiting target. This is the only message that promises further
+// action by Herald.
 func pendingMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, message string) {
 	b, open := t.Blocked, attempt.IsOpen(t.Attempt)
 	switch {

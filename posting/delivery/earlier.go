@@ -178,8 +178,8 @@ func (f *Facts) anyOpen() bool {
 	return false
 }
 
-// recordEarlier records the archive's response. Targets that may have been published are stored at once; that there
-// is no record is stored with the next write.
+// recordEarlier records the archive's response. Targets that may have been published are stored at once; the absence of
+// a record is stored with the next write.
 func (f *Facts) recordEarlier() []Action {
 	post, found := f.Post, f.Earlier.Record
 	known := &v1alpha1.EarlierPost{Object: string(post.UID)}
@@ -315,7 +315,7 @@ func alreadyPublished(post *v1alpha1.Post) string {
 
 const (
 	maxNamed = 5
-	// maxUID is how much of an annotation is quoted if it is not a UID.
+	// maxUID is the maximum length of the quotation from an annotation that is not a UID.
 	maxUID = 64
 )
 

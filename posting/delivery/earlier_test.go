@@ -433,8 +433,8 @@ func TestCopiesAreSpread(t *testing.T) {
 	}
 }
 
-// TestLookupsBeforeTheirTime checks that a post waiting to learn about an earlier one is requeued when that wait ends, even
-// if its own deadline has passed.
+// TestLookupsBeforeTheirTime checks that a post waiting to learn about an earlier one is requeued when that wait ends,
+// even if its own deadline has passed.
 func TestLookupsBeforeTheirTime(t *testing.T) {
 	f := facts(func(s *situation) {
 		s.Unowned, s.Earlier = true, Earlier{}
@@ -447,7 +447,7 @@ func TestLookupsBeforeTheirTime(t *testing.T) {
 	}
 }
 
-// TestArchiveIsRetried limits how long a post waits once the archive is available again.
+// TestArchiveIsRetried checks how long a post waits once the archive is available again.
 func TestArchiveIsRetried(t *testing.T) {
 	for name, in := range map[string]time.Duration{"due": -time.Minute, "in an hour": time.Hour} {
 		f := facts(func(s *situation) {

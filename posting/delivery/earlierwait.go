@@ -18,9 +18,9 @@ func (f *Facts) requiresEarlier() bool {
 	return !f.Post.Status.Finished && !f.Post.Spec.Draft && (!f.Cancelled() || record.IsCopy(f.Post)) && record.LookupRequired(f.Post)
 }
 
-// earlierDeadline returns the earliest time when that wait may end, whatever the post's own deadline is. In a
-// restored cluster the posts' times are long past, while the team and its bucket become ready only some time after the
-// object was created or the manager started.
+// earlierDeadline returns the earliest time when the wait for the earlier post's outcome may end, regardless of the
+// post's own deadline. In a restored cluster, the posts' due times are long past, whereas the team and its bucket
+// become ready only some time after the object was created or the manager started.
 func (f *Facts) earlierDeadline() time.Time {
 	if !record.LookupRequired(f.Post) {
 		return time.Time{}

@@ -279,7 +279,7 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// TestFailPosted checks that it panics to fail a published target.
+// TestFailPosted checks that failing a published target panics.
 func TestFailPosted(t *testing.T) {
 	for name, do := range map[string]func(f *Facts, t *v1alpha1.TargetStatus){
 		"failed": func(_ *Facts, t *v1alpha1.TargetStatus) { fail(t, v1alpha1.Blocked{}) },

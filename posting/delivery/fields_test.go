@@ -27,7 +27,7 @@ const (
 	api    = module + "/api/v1alpha1"
 )
 
-// mayUse maps the files and folders that may use the fields that Describe derives to the reason why.
+// mayUse lists the files and folders that may use the fields that Describe derives, each with the reason.
 var mayUse = map[string]string{
 	"apiserver/web/doubt.go":                         "people are shown why a target waits or failed",
 	"apiserver/web/post.go":                          "people are shown why a target waits or failed",

@@ -14,23 +14,24 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Several processes may prepare files, while one of them delivers posts. A process records in the target's status that
-// it holds the preparation, and starts after that write is confirmed. Holds only save uploads: whoever prepared a
-// target, its claim names one complete preparation of the claimed content.
+// Several processes may prepare files, while one of them delivers posts. A process first records in the target's status
+// that it holds the preparation, and starts once that write is confirmed. Holds serve only to avoid duplicate uploads:
+// regardless of who prepared a target, its claim names one complete preparation of the claimed content.
 
 const (
-	// headStart is how long the process that delivers posts may take to hold a preparation before others do, plus up to
-	// headStartSpread, which differs by process: the first of them holds it without a conflict.
+	// headStart is the time that the process that delivers posts has to hold a preparation before others do. Each of the
+	// others waits for up to headStartSpread longer. That time differs by process, so the first of them holds the
+	// preparation without a conflict.
 	headStart       = time.Second
 	headStartSpread = 2 * time.Second
 )
 
-// preparations are the steps of a post's preparations.
+// preparations holds the next steps of a post's preparations.
 type preparations struct {
 	// missing ones start now, and hold ones once this process holds them. lost ones stop, since another process holds or
 	// has completed them.
 	missing, hold, lost []int
-	// holdsAt is when a hold ends or is to be extended, or zero.
+	// holdsAt is the time when a hold ends or should be extended, or zero.
 	holdsAt time.Time
 }
 
@@ -51,9 +52,9 @@ func (s *preparations) actions(f *Facts, ahead bool) (actions []Action) {
 	return actions
 }
 
-// DecidePreparation returns the next actions of a process that does not deliver the post, but may prepare it. It decides
-// only about posts that the delivering process has accepted, and writes only if a preparation has changed: another write
-// might conflict with a claim.
+// DecidePreparation returns the next actions of a process that does not deliver the post, but may prepare it. It
+// decides only about posts that the delivering process has accepted, and writes only if a preparation has changed:
+// another write might conflict with a claim.
 func DecidePreparation(f *Facts) []Action {
 	a, changed := &ahead{}, false
 	shared := f.mayAssist()
@@ -97,15 +98,16 @@ func (f *Facts) assist(a *ahead, i int) {
 	}
 }
 
-// shares reports whether any process may prepare a target. Trees, retries of other posts and targets that had an attempt
-// are prepared by the process that delivers them, which knows what earlier calls published.
+// shares reports whether any process may prepare a target. Trees, retries of other posts and targets that had an
+// attempt are prepared by the process that delivers them, which knows what earlier calls published.
 func (f *Facts) shares(i int) bool {
 	t := f.Target(i)
 	return f.Holder != "" && f.Post.Spec.Tree == nil && f.Post.Spec.RetryOf == nil && len(Files(f.Post, i)) > 0 && t != nil && t.Attempt == nil
 }
 
-// otherHoldUntil returns when another process's hold on a preparation ends by any clock, or zero if there is none. A hold
-// cannot last longer than Settings.HoldFor: one that seems to was recorded by a wrong clock, and does not count.
+// otherHoldUntil returns the time when another process's hold on a preparation has ended by any clock, or zero if there
+// is none. A hold cannot last longer than Settings.HoldFor: one that seems to was recorded by a wrong clock, and does
+// not count.
 func (f *Facts) otherHoldUntil(t *v1alpha1.TargetStatus, hash string) time.Time {
 	p := t.Prepared
 	if p == nil || p.By == nil || p.ContentHash != hash || p.By.Holder == f.Holder {
@@ -129,12 +131,12 @@ func (f *Facts) adoptable(t *v1alpha1.TargetStatus, p *Preparation) bool {
 	return known != nil && known.Complete && known.ContentHash == p.Hash && f.Now.Sub(known.MadeAt.Time) < ReusableFor(p.TTL)
 }
 
-// ReusableFor returns how long a preparation with a lifetime is used without the platform checking it. What remains of
-// its lifetime is enough for the retries that follow.
+// ReusableFor returns the time for which a preparation with the given lifetime is used without the platform checking
+// it. The rest of its lifetime is enough for the retries that follow.
 func ReusableFor(ttl time.Duration) time.Duration { return ttl * 3 / 4 }
 
-// startPreparation starts a target's preparation, or has this process hold it first. It reports false if another process
-// holds it, or has failed to prepare it a short time ago.
+// startPreparation starts a target's preparation, or has this process hold it first. It reports false if another
+// process holds it, or has recently failed to prepare it.
 func (f *Facts) startPreparation(s *preparations, i int, t *v1alpha1.TargetStatus, p *Preparation) (starts bool) {
 	if until := f.otherHoldUntil(t, p.Hash); !until.IsZero() {
 		s.requeueAt(until)
@@ -152,8 +154,8 @@ func (f *Facts) startPreparation(s *preparations, i int, t *v1alpha1.TargetStatu
 	return true
 }
 
-// failedElsewhere returns the time until which only the process in which a preparation has failed retries it: that process
-// knows the number of failures. It returns zero if the post is due.
+// failedElsewhere returns the time until which a failed preparation is retried only by the process in which it failed,
+// because that process knows the number of failures. It returns zero if the post is due.
 func (f *Facts) failedElsewhere(t *v1alpha1.TargetStatus, p *Preparation) time.Time {
 	known := t.Prepared
 	if p.State != PreparationMissing || known == nil || known.Problem == "" || known.ContentHash != p.Hash || f.UntilDue(f.Now) <= 0 {
@@ -197,8 +199,8 @@ func (f *Facts) continuePreparation(s *preparations, t *v1alpha1.TargetStatus, p
 	return true
 }
 
-// RecordHolds adds to the decision in the post's status that this process holds the preparation of targets. Store the
-// post with its original resourceVersion before they start.
+// RecordHolds records in the post's status, in addition to the decision, that this process holds the targets'
+// preparations. Store the post with its original resourceVersion before the preparations start.
 func (f *Facts) RecordHolds(targets []int) {
 	for _, i := range targets {
 		p := f.Preparation(i)

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// withHold returns a change: a process holds the preparation for as long as given from now.
+// withHold returns a change that lets a process hold the preparation for the given time from now on.
 func withHold(holder string, until time.Duration) func(*v1alpha1.Prepared) {
 	return func(p *v1alpha1.Prepared) {
 		p.By = &v1alpha1.PreparedBy{Holder: holder, Until: v1alpha1.NewTime(t0.Add(until))}
@@ -66,7 +66,7 @@ func (tt *holdCase) check(t *testing.T, due time.Duration, decide func(*Facts) [
 	}
 }
 
-// recorded returns a change: the post has a recorded preparation, and this process has one in a state.
+// recorded returns a change that sets the post's recorded preparation and the state of this process's own.
 func recorded(p *v1alpha1.Prepared, local func(int) Preparation) func(*situation) {
 	return func(s *situation) { s.Post.Status.Targets[0].Prepared, s.Preparation = p, local }
 }

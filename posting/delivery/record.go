@@ -16,18 +16,18 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Unsent is the error of an attempt whose claim was stored but got no response, so that nothing was sent.
+// Unsent is the error of an attempt whose claim was stored but got no response, so nothing was sent.
 var Unsent = platforms.Errorf(platforms.ClassTransient, "the claim was stored but its answer was lost, so nothing was sent")
 
-// Unrecorded are the facts about a post's attempts that a process could not record.
+// Unrecorded holds the facts about a post's attempts that a process could not record.
 type Unrecorded struct {
-	// Results are results by attempt ID.
+	// Results holds the results, by attempt ID.
 	Results map[string]Result
-	// Unsent are the failure times of attempts whose claim was not confirmed, so that nothing was sent.
+	// Unsent holds the failure times of attempts whose claim was not confirmed, so nothing was sent.
 	Unsent map[string]time.Time
 }
 
-// unsentTTL is how long an entry in Unsent is kept. An open attempt that is found later is looked up.
+// unsentTTL is the lifetime of an entry in Unsent. An open attempt that is found after that is looked up.
 const unsentTTL = time.Hour
 
 // AddResult remembers a result that could not be recorded.
@@ -106,8 +106,8 @@ func RecordClaims(post *v1alpha1.Post, claims []TargetClaim, now time.Time) erro
 	return nil
 }
 
-// sentEarlier returns when the first call for an earlier object of the post was claimed, unless that call is known to
-// have published. Otherwise it returns zero.
+// sentEarlier returns the time when the first call for an earlier object of the post was claimed, unless that call is
+// known to have published. Otherwise it returns zero.
 func sentEarlier(post *v1alpha1.Post) time.Time {
 	if earlier := post.Status.Earlier; earlier != nil && earlier.SentAt != nil {
 		return earlier.SentAt.Time
@@ -156,7 +156,7 @@ func RecordIDs(post *v1alpha1.Post, results []Result, now time.Time) (left []int
 type LookupAnswer struct {
 	// Target is the index in spec.targets.
 	Target int
-	// AskedAt is when the platform was asked. The response is about that time.
+	// AskedAt is the time when the platform was asked. The response is about that time.
 	AskedAt time.Time
 	platforms.LookupResult
 	// App is the platforms.Token.App of the token used.
@@ -168,8 +168,8 @@ type LookupAnswer struct {
 }
 
 // RecordLookup records the platform's response about an open attempt. timing is the platform's timing, and deadlines
-// shifts the deadlines of the targets. If the post is being deleted, the last response closes the attempt, as unknown
-// if the response is inconclusive, because nothing is sent for such a post again.
+// shifts the deadlines of the targets. If the post is being deleted, the last response closes the attempt (as unknown
+// if the response is inconclusive), because nothing is sent for such a post again.
 func RecordLookup(post *v1alpha1.Post, a *LookupAnswer, timing attempt.Timing, deadlines *Deadlines, now time.Time) error {
 	view := posting.Of(post)
 	t := view.Target(a.Target)
@@ -194,7 +194,8 @@ type Confirmation struct {
 	AccountID string
 	// ExternalID and ExternalURL identify the post on the platform, as far as is known beyond the user's answer.
 	ExternalID, ExternalURL string
-	// Refused is the reason why this is not the target's post, with a remedy: it belongs to another account, or does not exist.
+	// Refused is the reason why this is not the target's post, with a remedy: it belongs to another account, or does not
+	// exist.
 	Refused string
 }
 

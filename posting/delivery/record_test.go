@@ -42,7 +42,7 @@ func TestUnrecorded(t *testing.T) {
 		fill      func(m *Unrecorded)
 		post      *v1alpha1.Post
 		want      string
-		// left is how many entries remain.
+		// left is the number of entries that remain.
 		left int
 	}{
 		{"nothing", "the map has no results", func(*Unrecorded) {}, open(), "", 0},

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// remedies maps a blocking reason to its remedy. The post then proceeds without any other change.
+// remedies maps a blocking reason to its remedy. After the remedy, the post proceeds without any other change.
 var remedies = map[string]string{
 	v1alpha1.ReasonConnectionNotFound: "create the connection, or correct its name",
 	v1alpha1.ReasonMediaNotFound:      "create the media file, or correct its name",
@@ -63,7 +63,7 @@ func (f *Facts) blockAllFor(reason, message string, blocked func(target int) v1a
 type block struct {
 	reason, message string
 	blocked         func(target int) v1alpha1.Blocked
-	// least is the earliest that any target's deadline may be.
+	// least is the earliest possible deadline of any target.
 	least time.Time
 	// end is the block of a target whose deadline has passed. If it is nil, the target fails with what blocked it.
 	end *v1alpha1.Blocked

@@ -20,7 +20,7 @@ import (
 
 // A post with spec.retryOf retries targets of a failed post. Before the first call for a target, the manager reserves
 // the failed target for the retry: it writes the retry's name into that target's retriedBy, at the resourceVersion at
-// which it read that nothing of it is public. See docs/adr/0030-retry.md.
+// which it read that no part of that target is public. See docs/adr/0030-retry.md.
 
 // Original is the failed post that a post retries, as read from the API server for this decision.
 type Original struct {
@@ -31,7 +31,7 @@ type Original struct {
 // originalPause is the pause before an original that is not finished is read again.
 const originalPause = 15 * time.Second
 
-// nothingToRetry is the entry in status.retry of a target that nothing can be retried for.
+// nothingToRetry is the entry in status.retry of a target for which there is nothing to retry.
 const nothingToRetry = int32(-1)
 
 // retryMatch maps a target to the failed post's target that it retries.
@@ -44,7 +44,8 @@ type retryMatch struct {
 	refused, waits string
 }
 
-// requiresOriginal reports whether the failed post has to be read before the decision: a target has no attempt yet.
+// requiresOriginal reports whether the failed post must be read before the decision, because a target has no attempt
+// yet.
 func (f *Facts) requiresOriginal() bool {
 	if f.Post.Spec.RetryOf == nil || f.Original != nil {
 		return false
@@ -101,12 +102,12 @@ func unfinishedOriginal(original *v1alpha1.Post) string {
 		original.Name, nameOf(original, targets[0]), v1alpha1.ConditionOutcomeUnknown)
 }
 
-// RetryCheck is what the manager would decide about a post with spec.retryOf.
+// RetryCheck describes what the manager would decide about a post with spec.retryOf.
 type RetryCheck struct {
-	// Undecided and Waits are why no target can be sent yet: a user has to answer a question about the failed post, or it is
-	// not finished.
+	// Undecided and Waits are the reasons why no target can be sent yet: a user must answer a question about the failed
+	// post, or it is not finished.
 	Undecided, Waits string
-	// Refused is why each target would never be sent, or "".
+	// Refused holds the reason why each target would never be sent, or "".
 	Refused []string
 }
 
@@ -150,7 +151,7 @@ func (f *Facts) matchTarget(i int, original *v1alpha1.Post, taken map[int]bool) 
 	return retryMatch{target: nothingToRetry, refused: problem}
 }
 
-// notRetriable returns why target i cannot retry target j of the original, or "".
+// notRetriable returns the reason why target i cannot retry target j of the original, or "".
 func (f *Facts) notRetriable(i int, original posting.View, j int) string {
 	t, name := original.Target(j), original.Post.Name
 	if t == nil {

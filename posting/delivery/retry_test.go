@@ -36,8 +36,8 @@ func (s *situation) retries(change func(original *v1alpha1.Post, t *v1alpha1.Tar
 	s.Original = &Original{Post: original}
 }
 
-// retriesOneOfTwo makes the post a retry of a finished post with two refused targets of its connection, which these posts
-// have reserved.
+// retriesOneOfTwo makes the post a retry of a finished post with two refused targets of its connection, which these
+// posts have reserved.
 func (s *situation) retriesOneOfTwo(first, second string) {
 	s.retries(func(o *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 		o.Spec.Targets = append(o.Spec.Targets, o.Spec.Targets[0])
@@ -142,7 +142,7 @@ func TestDecideRetry(t *testing.T) {
 	}
 }
 
-// TestReserve verifies that both posts show the other one.
+// TestReserve verifies that each post refers to the other.
 func TestReserve(t *testing.T) {
 	f := facts(func(s *situation) { s.retries(nil) })
 	if got := words(Decide(f)); !cmp.Equal(got, []string{"reserve [0]"}) {
@@ -167,7 +167,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestRecordRetry verifies what is recorded about the reserved targets: it outlives the failed post.
+// TestRecordRetry verifies what is recorded about the reserved targets, which outlives the failed post.
 func TestRecordRetry(t *testing.T) {
 	reservation := func(object string, targets ...int32) *v1alpha1.RetryStatus {
 		return &v1alpha1.RetryStatus{Object: object, Targets: targets}
@@ -199,7 +199,7 @@ func TestRecordRetry(t *testing.T) {
 	}
 }
 
-// TestDescribeRetry verifies that the conditions show what is recorded, whatever they were before.
+// TestDescribeRetry verifies that the conditions show what is recorded, regardless of their previous state.
 func TestDescribeRetry(t *testing.T) {
 	retried := v1alpha1.TargetStatus{State: v1alpha1.TargetFailed, RetriedBy: "other"}
 	retry := func(status *v1alpha1.RetryStatus) *v1alpha1.Post {

@@ -14,9 +14,9 @@ import (
 
 // Rollback shows whether the cluster was restored to an earlier state, whose status may lack later events.
 type Rollback struct {
-	// DetectedAt is when the last rollback was detected, or zero if there was none.
+	// DetectedAt is the time when the last rollback was detected, or zero if there was none.
 	DetectedAt time.Time
-	// UncertainSince is since when a rollback cannot be ruled out, or zero. Problem is why.
+	// UncertainSince is the time since which a rollback cannot be ruled out, or zero. Problem is the reason.
 	UncertainSince time.Time
 	Problem        string
 }
@@ -53,7 +53,7 @@ func (f *Facts) checkRollback() []Action {
 	return nil
 }
 
-// deferForRollback makes a post wait that is due, answered by a user, or cancelled. A cancellation is final, so it is
+// deferForRollback makes a post wait if it is due, answered by a user, or cancelled. A cancellation is final, so it is
 // recorded only once a lookup has shown that the post is not published. Other posts are looked up later. The wait
 // counts from since, because the post's own deadline may already have passed.
 func (f *Facts) deferForRollback(since time.Time, problem string) []Action {
@@ -113,7 +113,8 @@ func (f *Facts) rollbackUnresolved() bool {
 	return earlier == nil || earlier.Object != string(f.Post.UID) || earlier.Rewound == nil || earlier.Rewound.Before(f.Rollback.DetectedAt)
 }
 
-// existedAt reports whether a post existed at a time, to the second, which is the resolution of Kubernetes.
+// existedAt reports whether a post existed at the given time, to the second, which is the resolution of times in
+// Kubernetes.
 func existedAt(post *v1alpha1.Post, at time.Time) bool {
 	return !at.IsZero() && !post.CreationTimestamp.After(at)
 }

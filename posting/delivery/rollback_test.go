@@ -344,7 +344,8 @@ func TestRollbackContinues(t *testing.T) {
 	}
 }
 
-// TestRollbackWithdrawn covers posts cancelled after a rollback: published targets become posted, and the others are not sent.
+// TestRollbackWithdrawn covers posts cancelled after a rollback: published targets become posted, and the others are
+// not sent.
 func TestRollbackWithdrawn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		why    string

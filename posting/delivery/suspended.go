@@ -38,7 +38,7 @@ func (f *Facts) blockSuspended(d *targets, i int, t *v1alpha1.TargetStatus, p *P
 }
 
 // setTryUntil sets a target's deadline if it has none, and shifts it by suspensions of the team that have ended. It
-// unblocks a target after a suspension. It reports whether a later reconciliation would come to a different deadline.
+// unblocks a target after a suspension. It reports whether a later reconciliation would arrive at a different deadline.
 // Other changes are stored with the next write.
 func (f *Facts) setTryUntil(t *v1alpha1.TargetStatus) (changed bool) {
 	if !f.Suspended && attempt.BlockedBy(t, v1alpha1.ReasonSuspended) {

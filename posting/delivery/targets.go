@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// preparePatience is how long a post's ready targets wait for another target to be prepared, so that one write can
-// claim them all. A slower target is sent separately.
+// preparePatience is the time for which a post's ready targets wait for another target to be prepared, so that one
+// write can claim them all. A slower target is sent separately.
 const preparePatience = 3 * time.Second
 
 type targets struct {
@@ -27,7 +27,7 @@ type targets struct {
 	changed bool
 	// forInputs means that a change to a connection or file requeues the post.
 	forInputs bool
-	// patientUntil is how long the ready targets wait for a preparation.
+	// patientUntil is the time until which the ready targets wait for a preparation.
 	patientUntil time.Time
 }
 
@@ -89,7 +89,7 @@ func (f *Facts) dueLookups() (due []int) {
 	return due
 }
 
-// finishedCalls returns the targets whose call is certain to have ended, whenever their next lookup is.
+// finishedCalls returns the targets whose call is certain to have ended, regardless of when their next lookup is.
 func (f *Facts) finishedCalls() (quiet []int) {
 	for i := range f.Post.Status.Targets {
 		t := &f.Post.Status.Targets[i]
@@ -102,7 +102,7 @@ func (f *Facts) finishedCalls() (quiet []int) {
 
 // decideTarget decides whether a target that is neither settled nor open may be sent now, or records why not.
 func (f *Facts) decideTarget(d *targets, i int, t *v1alpha1.TargetStatus) {
-	// A deadline must be stored if a later reconciliation would come to a different one.
+	// A deadline must be stored if a later reconciliation would arrive at a different one.
 	d.changed = f.setTryUntil(t) || d.changed
 	switch {
 	case f.Cancelled(): // cancelled after a rollback, and partly published or undecided
@@ -198,7 +198,7 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 	}
 }
 
-// blockPreparing records that a target waits for its preparation, in this process or another.
+// blockPreparing records that a target waits for its preparation, in this process or in another one.
 func (f *Facts) blockPreparing(d *targets, i int, t *v1alpha1.TargetStatus, p *Preparation) {
 	if (t.Blocked == nil || isOver(t.Blocked.Reason) || p.Converting && t.Blocked.Reason == v1alpha1.ReasonPreparing) && !attempt.WillResend(t) {
 		d.changed = attempt.Block(t, v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing, Problem: p.doing(f.connection(i).Spec.Platform)}) || d.changed
@@ -304,7 +304,8 @@ func (f *Facts) expiryReason(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
 // admits only one call at a time anyway.
 const blockedSpread = 2 * time.Second
 
-// wait requeues the post for when its first unsettled target needs attention, or for an earlier patientUntil if set.
+// wait requeues the post for the time when its first unsettled target needs attention, or for an earlier patientUntil
+// if set.
 func (f *Facts) wait(patientUntil time.Time, forInputs bool) Wait {
 	next := patientUntil
 	for i := range f.Post.Spec.Targets {
@@ -319,8 +320,8 @@ func (f *Facts) wait(patientUntil time.Time, forInputs bool) Wait {
 	return Wait{Until: next, ForInputs: forInputs}
 }
 
-// wakeTime returns when a target needs attention. A target that waits for its turn or for a preparation is requeued by
-// events, or at the latest at its deadline.
+// wakeTime returns the time when a target needs attention. A target that waits for its turn or for a preparation is
+// requeued by events, or at the latest at its deadline.
 func (f *Facts) wakeTime(i int, t *v1alpha1.TargetStatus) time.Time {
 	if attempt.IsOpen(t.Attempt) {
 		timing, _ := f.Timing(t.Platform)

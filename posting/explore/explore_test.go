@@ -47,8 +47,8 @@ type scenario struct {
 	policy  v1alpha1.UnknownOutcomePolicy
 	// chained: a single write records a card and claims the next one.
 	chained bool
-	// faults is the number of faults per run, and kinds are those allowed; if it is empty, all are. longer is how many
-	// more faults -explore.long adds.
+	// faults is the number of faults per run. kinds are the allowed faults; if it is empty, all are allowed. longer is the
+	// number of faults that -explore.long adds.
 	faults, longer int
 	kinds          []fault
 	// alone: there is one manager at a time; when it dies, another one starts.
@@ -59,12 +59,13 @@ type scenario struct {
 	pulls int
 	// crowd lets the post be armed.
 	crowd bool
-	// shares: the post has a file, which both managers may prepare. Only the first of them leads, until the second
-	// one begins to. elections is how often that may happen. undisturbed: no fault justifies that the post fails.
+	// shares: the post has a file, which both managers may prepare. Only the first of them leads, until the second one
+	// begins to lead; elections is the number of times that this may happen. undisturbed: no fault justifies a failure of
+	// the post.
 	shares      bool
 	elections   int
 	undisturbed bool
-	// uploadTime is how long an upload takes at most, in milliseconds.
+	// uploadTime is the maximum duration of an upload, in milliseconds.
 	uploadTime int64
 	// clocks are the initial offsets of the managers' clocks, and jumps are the offsets that a clock may jump to.
 	clocks [][managers]int64
@@ -101,11 +102,11 @@ var (
 // margin is the clock margin in milliseconds.
 const margin = 2000
 
-// late is by how much a late listing exceeds the declared lag, in milliseconds: a post is listed after its limit has
-// ended and its refusal is confirmed, but before the next attempt is looked up.
+// late is the time by which a late listing exceeds the declared lag, in milliseconds. With this value, a post is listed
+// after its limit has ended and its refusal is confirmed, but before the next attempt is looked up.
 const late = 82_000
 
-// right is a pair of correct clocks. lying are pairs with one clock that is as wrong as it may be.
+// right is a pair of correct clocks. lying are pairs with one clock that is as wrong as allowed.
 var (
 	right = [][managers]int64{{0, 0}}
 	lying = [][managers]int64{{0, 0}, {0, margin}, {0, -margin}}

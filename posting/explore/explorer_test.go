@@ -21,12 +21,12 @@ type explorer struct {
 
 	versions map[string]*version
 	brakes   map[string]*brake
-	// idles caches when to wake up after reconciliations without effect.
+	// idles caches the wake-up times after reconciliations without effect.
 	idles map[moment]int64
 	seen  map[[16]byte]int32
-	// cameBy are, for each state, the step that first led to it and the state before.
+	// cameBy holds, for each state, the step that first led to it and the previous state.
 	cameBy []origin
-	// goesOn are pairs of consecutive states with no fault in between.
+	// goesOn holds pairs of consecutive states with no fault in between.
 	goesOn [][2]int32
 	ends   int
 }
@@ -118,7 +118,7 @@ func (x *explorer) report(steps int, v *violation, at int32) report {
 	return r
 }
 
-// circle finds a schedule that goes on forever without more faults, which is a cycle of states.
+// circle finds a schedule that continues forever without further faults, which is a cycle of states.
 func (x *explorer) circle() (int32, bool) {
 	before := make([]int32, len(x.cameBy))
 	first := make([]int32, len(x.cameBy)+1)

@@ -20,16 +20,17 @@ const Early Rule = "early"
 // Group: the call of an armed attempt is made only after its group was opened.
 const Group Rule = "group"
 
-// Cancel: a post can be cancelled as long as certainly no call was made for it.
+// Cancel: a post can be cancelled as long as it is certain that no call was made for it.
 const Cancel Rule = "cancel"
 
 // group is the object that the groups of a crowd are stored in, one after the other. Each write makes a new version. A
-// group is the version that armed it; opening and closing it are writes on the condition that it is still this one.
+// group is the version that armed it; opening and closing it are writes on the condition that the object still has this
+// version.
 type group struct {
 	version int8
 	armed   bool
 	gone    bool
-	// closed are the versions that were closed before they were opened, as the object lists them. opened are those that
+	// closed holds the versions that were closed before they were opened, as listed in the object. opened holds those that
 	// were opened, which only the model knows.
 	closed, opened uint16
 }
@@ -40,7 +41,7 @@ func groupVersion(name string) int8 {
 	return int8(number(strings.TrimPrefix(name, "group/")))
 }
 
-// arm stores a new group. A group of another process that is still armed is closed by that.
+// arm stores a new group. That closes another process's group if it is still armed.
 func (g *group) arm(b *broken) {
 	if g.gone {
 		*g = group{version: g.version, opened: g.opened}
@@ -85,7 +86,7 @@ func (g *group) close(version int8, b *broken) bool {
 	return b.conflictUnsent
 }
 
-// cancellable reports whether the API server accepts that the post is cancelled. The rule is in post_types.go in
+// cancellable reports whether the API server accepts a cancellation of the post. The rule is in post_types.go in
 // api/v1alpha1.
 func (w *world) cancellable(frozen bool) bool {
 	post := w.etcd.post
@@ -167,7 +168,7 @@ const (
 	notOpened
 )
 
-// openEarlySteps adds that a group is opened, for its other posts, while the claim of this one is being stored.
+// openEarlySteps adds the opening of a group, for its other posts, while the claim of this one is being stored.
 func (w *world) openEarlySteps(i int, add adder) {
 	m := &w.manager[i]
 	if m.pc != claiming || m.group == 0 || m.opened != unopened || !w.opens(i) {
@@ -206,8 +207,8 @@ func (w *world) opens(i int) bool {
 	return w.x.broken.openEarly || !w.local(i).Before(due)
 }
 
-// openGroup opens a group at its time. A post whose team is suspended by then is left out; the group is opened for the
-// others.
+// openGroup opens a group when it is due. A post whose team is suspended by then is left out; the group is opened for
+// the others.
 func (w *world) openGroup(i int) {
 	m := &w.manager[i]
 	opened := w.x.broken.skipOpen || w.group.open(m.group, w.x.broken.openBlind)

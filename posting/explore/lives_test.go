@@ -31,10 +31,10 @@ import (
 
 // bounds limits an exploration of lives.
 type bounds struct {
-	// lives is how many objects per schedule have the name, and targets is how many accounts they have at most.
+	// lives is the number of objects per schedule that have the name, and targets is their maximum number of accounts.
 	lives, targets int
-	// later enables scheduled posts. rewinds is the maximum number of rollbacks. begins is how often, at most, a
-	// manager starts and detecting a rollback is impossible or wrong.
+	// later enables scheduled posts. rewinds is the maximum number of rollbacks. begins is the maximum number of times
+	// that a manager starts and cannot detect a rollback, or detects it wrongly.
 	later           bool
 	rewinds, begins int
 	// cancels allows a scheduled post to be cancelled if its object shows no call.
@@ -58,7 +58,7 @@ type lives struct {
 	born   int
 	// out counts published posts per account.
 	out [2]int
-	// faults is how many more calls may end without clearly succeeding.
+	// faults is the number of further calls that may end without clearly succeeding.
 	faults int
 }
 
@@ -68,7 +68,7 @@ type livesBroken struct {
 	unnoticed, undoubted, earlyNotice, lateNotice, forgetsAsked bool
 }
 
-// livesAccounts are two accounts, by connection name.
+// livesAccounts holds two accounts, by connection name.
 var livesAccounts = map[string]*v1alpha1.Connection{"account-0": livesAccount(0), "account-1": livesAccount(1)}
 
 func livesAccount(n int) *v1alpha1.Connection {

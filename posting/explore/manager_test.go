@@ -21,13 +21,13 @@ const (
 	idle
 	// describing writes a status without new call facts.
 	describing
-	// resolving writes a user's resolution, tidying removes the annotation.
+	// resolving writes a user's resolution, and tidying removes the annotation.
 	resolving
 	tidying
-	// asking sends lookups to the platform, entering writes their results.
+	// asking sends lookups to the platform, and entering writes their results.
 	asking
 	entering
-	// claiming writes attempts, sending makes the calls and records results.
+	// claiming writes attempts, and sending makes the calls and records results.
 	claiming
 	sending
 	// holding writes that the process holds a preparation.
@@ -46,40 +46,41 @@ type manager struct {
 	stalled bool
 	// offset is its clock offset in milliseconds.
 	offset int64
-	// read is the post as the reconciliation has read it, and copy is its changed copy. behind is by how many versions
-	// the copy is behind etcd. first is the first version that the process has read.
+	// read is the post as read by the reconciliation, and copy is its changed copy. behind is the number of versions by
+	// which the copy is behind etcd. first is the first version that the process has read.
 	read, copy, first *version
 	behind            int8
-	// wrote and seen are by how many versions the last version written and the last one read are behind.
+	// wrote and seen are the numbers of versions by which the last version written and the last one read are behind.
 	wrote, seen int8
-	// dirty means that there is an event to handle; wake is when to reconcile again.
+	// dirty means that there is an event to handle; wake is the time of the next reconciliation.
 	dirty bool
 	wake  int64
 	// braked means that the post waits for the end of a suspension.
 	braked bool
-	// passAt is when the reconciliation started, by the local clock.
+	// passAt is the start of the reconciliation, by the local clock.
 	passAt time.Time
-	// ready are the targets to claim, and lookups are the lookups to make.
+	// ready lists the targets to claim, and lookups the lookups to make.
 	ready   []int
 	lookups []lookup
 	// claimed is the result of writing the claim, and ships are its calls.
 	claimed *version
 	ships   []ship
-	// kept are results that could not be written. unsent are attempts whose claim may be stored although writing it
-	// failed.
+	// kept holds the results that could not be written. unsent lists the attempts whose claim may be stored although
+	// writing it failed.
 	kept   []ship
 	unsent []string
 	prep   preparation
-	// standby: the process only prepares. life counts its starts, since each process holds preparations in its own name.
+	// standby: the process only prepares. life counts its starts, since each process holds preparations under its own
+	// name.
 	standby bool
 	life    int8
-	// group is the version of the group that the process is about to claim in, or 0. read are the versions whose state it
-	// knows, and closed are those of them that were closed, as bits.
+	// group is the version of the group that the process is about to claim in, or 0. groupsRead are the versions whose
+	// state it knows, and groupsClosed those of them that were closed, as bits.
 	group                    int8
 	groupsRead, groupsClosed uint16
 	// opened is the result of opening the group before the claim was stored.
 	opened opening
-	// known are the published posts whose ID the process has received; see I4.
+	// known lists the published posts whose ID the process has received; see I4.
 	known []ship
 }
 
@@ -136,7 +137,7 @@ func (m *manager) start() {
 	*m = manager{pc: idle, offset: m.offset, standby: m.standby, life: m.life, wrote: forgotten, seen: forgotten, wake: never, dirty: true}
 }
 
-// kill kills a process. Its calls go on.
+// kill kills a process. Its calls continue.
 func (w *world) kill(i int) {
 	m := &w.manager[i]
 	for _, s := range m.ships {
@@ -157,7 +158,7 @@ func (w *world) due(i int) bool {
 	return m.dirty || m.wake != never && m.wake <= w.now
 }
 
-// busy reports whether a manager has work to do at this instant.
+// busy reports whether a manager has work to do now.
 func (w *world) busy(i int) bool {
 	m := &w.manager[i]
 	for _, s := range m.ships {
@@ -196,7 +197,7 @@ func (w *world) instants(i int, consider func(int64)) {
 		switch s.phase {
 		case claimed:
 			if a := posting.Of(m.claimed.post).Target(s.target).Attempt; a != nil {
-				// The last instant when it may start, and the first when it may not.
+				// The last time when it may start, and the first when it may not.
 				consider(w.truly(i, a.SendBefore.Time) - 1)
 				consider(w.truly(i, a.SendBefore.Time))
 			}
@@ -215,8 +216,8 @@ func (w *world) instants(i int, consider func(int64)) {
 	}
 }
 
-// proofAt returns when absence may start to count. It does not depend on package attempt, because it only picks an
-// instant worth exploring.
+// proofAt returns the time from which absence may count. It does not depend on package attempt, because it only picks a
+// time worth exploring.
 func proofAt(a *v1alpha1.Attempt, t attempt.Timing) time.Time {
 	from := a.SendBefore.Add(t.CallTimeout)
 	if a.EndedAt != nil {
@@ -238,8 +239,8 @@ type moment struct {
 	life    int8
 }
 
-// skipIdlePass immediately carries out a reconciliation that would only requeue the post. When it happens makes no
-// difference to anything else, and exploring that would only multiply states. The process may still read an older
+// skipIdlePass immediately carries out a reconciliation that would only requeue the post. Its timing makes no
+// difference to anything else, and exploring it would only multiply states. The process may still read an older
 // version.
 func (w *world) skipIdlePass(i int) {
 	m := &w.manager[i]
@@ -296,7 +297,7 @@ func (w *world) end(i int, wake int64) {
 // conflicted ends a reconciliation after a conflict and schedules the retry.
 func (w *world) conflicted(i int) { w.end(i, w.now+conflictPause) }
 
-// conflictPause is how long after a conflict the retry is, in milliseconds.
+// conflictPause is the delay before the retry after a conflict, in milliseconds.
 const conflictPause = 50
 
 // again ends a reconciliation with an error and requeues it immediately.

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// broken are the rules that a manager deliberately breaks. TestMutations describes them.
+// broken selects the rules that a manager deliberately breaks. TestMutations describes them.
 type broken struct {
 	blindClaim, retryClaim, sendUnconfirmed, fromCache, otherCheckpoint bool
 	sendLate, settleEarly, oneLook, trustListing, lostIsNo              bool
@@ -54,7 +54,7 @@ func (b *broken) decision(post *v1alpha1.Post, actions []delivery.Action) []deli
 }
 
 // beyond violates the protocol's assumptions: a listing lags or a call takes longer than declared, in milliseconds, or
-// a process starts a call after giving it up.
+// a process starts a call after giving up on it.
 type beyond struct {
 	lag, work int64
 	sleeper   bool
@@ -65,8 +65,8 @@ type mutation struct {
 	name   string
 	reason string
 	change func(*scenario)
-	// want are the rules; at least one of them must be violated. It is empty if the rest of the protocol is correct
-	// without the broken rule.
+	// want lists rules of which at least one must be violated. It is empty if the rest of the protocol is correct without
+	// the broken rule.
 	want []Rule
 }
 

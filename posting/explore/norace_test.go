@@ -5,5 +5,5 @@
 
 package explore
 
-// fewer is how many faults are left out.
+// fewer is the number of faults that are left out.
 const fewer = 0

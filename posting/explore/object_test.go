@@ -14,7 +14,7 @@ import (
 )
 
 // version is a state of the Post, in etcd or in a copy. Equal states share a pointer. A version does not include its
-// resourceVersion: the holder of a copy counts by how many versions it is behind.
+// resourceVersion: the holder of a copy counts the versions by which it is behind.
 type version struct {
 	n    int64
 	post *v1alpha1.Post
@@ -67,8 +67,8 @@ const (
 	invalid
 )
 
-// put is a manager's status write. behind is by how many versions its copy is behind; if it is not zero, there is a
-// conflict, unless blindly is set. about lists the targets whose facts changed.
+// put is a manager's status write. behind is the number of versions by which its copy is behind; if it is not zero,
+// there is a conflict, unless blindly is set. about lists the targets whose facts changed.
 func (w *world) put(who int, next *version, behind int8, blindly bool, about []int) written {
 	if behind != 0 && !blindly {
 		return conflict

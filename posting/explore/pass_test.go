@@ -27,7 +27,7 @@ type preparation struct {
 	visible   bool
 	running   bool
 	begunAt   time.Time
-	// failed: its upload has failed. endedAt is when it ended, and limit when it ends at the latest.
+	// failed: its upload has failed. endedAt is the time when it ended, and limit is the latest time when it ends.
 	failed  bool
 	endedAt time.Time
 	limit   int64
@@ -116,7 +116,7 @@ func (w *world) decide(i int, f *delivery.Facts) {
 			return
 		case delivery.Resolve:
 			m.pc, m.copy = resolving, w.changed(m.copy, func(p *v1alpha1.Post) {
-				// It is an expected error that a resolution is already recorded.
+				// If a resolution is already recorded, an error is expected.
 				_ = delivery.RecordResolutions(p, a.Value, nil, &w.x.settings, m.passAt)
 				describe(p)
 			})
@@ -186,8 +186,8 @@ func (m *manager) recall() []delivery.Result {
 	return known
 }
 
-// preparation returns a target's preparation in this process. If the platform has containers, the scenario has one target with one
-// container.
+// preparation returns a target's preparation in this process. If the platform has containers, the scenario has one
+// target with one container.
 func (w *world) preparation(i int, post *v1alpha1.Post, target int) delivery.Preparation {
 	switch {
 	case w.x.shares:

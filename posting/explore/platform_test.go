@@ -24,7 +24,7 @@ type call struct {
 	text    string
 	// container is the number of the container that is published, counted from 1, or 0.
 	container int
-	// limit is when the platform has processed the call at the latest: one call timeout after it arrived.
+	// limit is the time by which the platform has processed the call: one call timeout after it arrived.
 	limit int64
 }
 
@@ -34,7 +34,7 @@ type published struct {
 	target, card int
 	text         string
 	at           int64
-	// visibleAt is when a listing first contains it, or never.
+	// visibleAt is the time when a listing first contains it, or never.
 	visibleAt int64
 }
 
@@ -63,7 +63,7 @@ const (
 	neverClaimed answer = "claim lost"
 )
 
-// limitEnds is when a rate limit ends. A search does not reach that far by default.
+// limitEnds is the time until a rate limit ends. A search does not reach that far by default.
 const limitEnds = 80 * time.Second
 
 // result returns the response as publishers report it. post is the number of the published post or ticket.

@@ -5,6 +5,6 @@
 
 package explore
 
-// fewer is how many faults are left out under the race detector, which is slow and has little to find in a single
-// goroutine.
+// fewer is the number of faults that are left out under the race detector, which is slow and has little to find in a
+// single goroutine.
 const fewer = 1

@@ -23,14 +23,14 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// A post that failed is retried by two posts at once, each by its own process. Decisions and records are production
-// code; the API server and the platform are models. Between reading the failed post and reserving its targets, and
-// between that and the claim, a process may die, the other one may act, a user may settle the failed post, and it may be
+// A failed post is retried by two posts at once, each in its own process. Decisions and records are production code;
+// the API server and the platform are models. Between reading the failed post and reserving its targets, and between
+// that and the claim, a process may die, the other one may act, a user may settle the failed post, and it may be
 // deleted and applied again. The other scenarios cover faults during the delivery of one post.
 
 // retries is one state.
 type retries struct {
-	// posts are the failed post and the two retries; nil if deleted. versions count their writes.
+	// posts holds the failed post and the two retries; nil if deleted. versions counts their writes.
 	posts    [3]*v1alpha1.Post
 	versions [3]int
 	// read is the failed post, with its version, as each retry's process last read it; nil before.
@@ -38,8 +38,8 @@ type retries struct {
 	readVersion [3]int
 	// bucket is the record of the deleted failed post.
 	bucket *record.Record
-	// deletions and faults are how many more of these there may be; born counts the failed post's objects. failed is true
-	// once a call of a retry has failed.
+	// deletions and faults are the numbers of these that may still happen; born counts the failed post's objects. failed
+	// is true once a call of a retry has failed.
 	deletions, faults, born int
 	failed                  bool
 	// out counts published posts per account, including that of a call whose outcome is unknown.

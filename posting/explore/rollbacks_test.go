@@ -29,11 +29,11 @@ type rewind struct {
 	late  bool
 	// snapshot is the snapshot, or nil.
 	snapshot *snapshot
-	// unsure is since when the manager is uncertain, and taken is whether it will then detect a rollback. noticed is
-	// when it last detected one.
+	// unsure is the time since which the manager has been uncertain, and taken is whether it will then detect a rollback.
+	// noticed is the time when it last detected one.
 	unsure, noticed time.Time
 	taken           bool
-	// doubted is when it last became doubtful whether a due post is absent.
+	// doubted is the time when it last became doubtful whether a due post is absent.
 	doubted time.Time
 }
 
@@ -55,7 +55,7 @@ func (r *rewind) key() []any {
 // livesLater is a scheduled post's due time.
 var livesLater = t0.Add(20 * time.Minute)
 
-// now returns when the reconciliation is: before or after livesLater. No deadline has passed by then.
+// now returns the time of the reconciliation, which is before or after livesLater. No deadline has passed by then.
 func (r *rewind) now() time.Time {
 	if r.late {
 		return t0.Add(40 * time.Minute)
@@ -180,7 +180,7 @@ func (l *lives) addLookups(targets []int, add func(string, func(*lives))) {
 	})
 }
 
-// rewinds are the bounds for schedules with rollbacks.
+// rewinds holds the bounds for schedules with rollbacks.
 var rewinds = map[string]bounds{
 	"a scheduled post":                         {lives: 1, targets: 1, later: true, rewinds: 1},
 	"a scheduled post that is cancelled":       {lives: 1, targets: 1, later: true, rewinds: 1, cancels: true},

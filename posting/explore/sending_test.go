@@ -18,7 +18,8 @@ import (
 type phase int64
 
 const (
-	// claimed: its attempt is stored. underway: its time was checked, and the connection is being made. waiting: its bytes have left.
+	// claimed: its attempt is stored. underway: its time was checked, and the connection is being made. waiting: its bytes
+	// have left.
 	claimed phase = iota
 	underway
 	waiting
@@ -34,7 +35,8 @@ type ship struct {
 	text         string
 	container    int
 	visible      bool
-	// by is when the process stops waiting for the call. late means that the window was over when the call started.
+	// by is the time when the process stops waiting for the call. late means that the window was over when the call
+	// started.
 	by   int64
 	late bool
 	call call

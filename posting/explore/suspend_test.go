@@ -50,7 +50,7 @@ func (x *explorer) moved(pulled bool, entered []v1alpha1.Suspension) *brake {
 	return b
 }
 
-// brakeSteps adds that users suspend the team and that managers record it. Every suspension ends eventually.
+// brakeSteps adds the suspension of the team by users and its recording by managers. Every suspension ends eventually.
 func (w *world) brakeSteps(add adder) {
 	switch {
 	case w.brake.pulled:
@@ -182,8 +182,8 @@ func (w *world) checkGivenUp(o, n *v1alpha1.TargetStatus, deadline int64) {
 	}
 }
 
-// tolerance returns by how much a deadline may be off because clocks differ: one manager may record the beginning of a
-// suspension and another its end.
+// tolerance returns the time by which a deadline may be off because clocks differ: one manager may record the beginning
+// of a suspension and another its end.
 func (w *world) tolerance() int64 {
 	var most int64
 	for i := range w.manager {

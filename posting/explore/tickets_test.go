@@ -12,15 +12,15 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// workTime is how long the platform processes a call that it has accepted, in milliseconds. Several lookups fall into
-// that time.
+// workTime is the time that the platform needs to process a call that it has accepted, in milliseconds. Several lookups
+// fall within that time.
 const workTime = 2000
 
 // ticket is an accepted call that the platform processes under an operation ID. It is not visible until it is
 // published, and no listing contains it.
 type ticket struct {
 	call call
-	// limit is when the platform is done processing, or never.
+	// limit is the time when the platform finishes processing, or never.
 	limit int64
 	// post is the number of the published post, and gave is the platform's response about an abandoned one.
 	post int

@@ -22,7 +22,7 @@ const Upload Rule = "upload"
 // Once: without faults, the files of a post are uploaded once.
 const Once Rule = "once"
 
-// files are the media files of a post with shared uploads.
+// files holds the media files of a post with shared uploads.
 var files = map[string]*v1alpha1.Media{"file": {Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: 1}}}
 
 // holder returns the name under which a process holds preparations.
@@ -83,8 +83,8 @@ func (w *world) startHolding(i int, f *delivery.Facts, targets []int) {
 	m.pc, m.ready, m.copy = holding, targets, w.x.intern(f.Post)
 }
 
-// startUpload adopts the complete upload in the post's status, or starts one. It continues the one in the status, or the
-// one of an earlier attempt.
+// startUpload adopts the complete upload in the post's status, or starts one. It continues the one in the status, or
+// the one of an earlier attempt.
 func (w *world) startUpload(i, target int) {
 	m := &w.manager[i]
 	t := posting.Of(m.read.post).Target(target)
@@ -142,7 +142,7 @@ func (w *world) completeUpload(i int) {
 	m.prep.running, m.prep.visible, m.prep.limit, m.prep.endedAt, m.dirty = false, c.post > 0, 0, w.local(i), true
 }
 
-// electionSteps adds that the second manager begins to lead, while the first one has not noticed.
+// electionSteps adds the election of the second manager, which the first one has not noticed yet.
 func (w *world) electionSteps(add adder) {
 	if m := &w.manager[1]; w.elections > 0 && m.standby && m.pc == idle && !m.stalled {
 		add(1, "begins to lead", "", true, func(n *world) {

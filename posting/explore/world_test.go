@@ -3,7 +3,7 @@
 
 // Package explore visits every interleaving, within bounds, of what can happen to a post: two concurrent managers, a
 // cancellation, an edit, stale reads, crashes between any two steps, lost responses to writes and calls, stalls and
-// clock skew. Decisions and records are the real code in package delivery. Only the environment is modelled: etcd
+// clock skew. Decisions and records are the real code in package delivery. Only the environment is modeled: etcd
 // (object_test.go), a platform (platform_test.go and tickets_test.go), and a reconciler (manager_test.go, pass_test.go
 // and sending_test.go) in place of controllers/post.
 //
@@ -21,19 +21,19 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// t0 is when the model starts. Later times are in milliseconds, by a correct clock, which the platform has.
+// t0 is the start of the model. Later times are in milliseconds, by a correct clock like the platform's.
 var t0 = time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 
 const (
 	never    = int64(-1)
 	managers = 2
-	// depth is by how many versions a stale read may be behind.
+	// depth is the number of versions by which a stale read may be behind.
 	depth = 2
 	// forgotten is a version that is too old to be read.
 	forgotten = depth + 1
 )
 
-// fault is an injected fault. Each counts towards the scenario's limit.
+// fault is an injected fault. Each counts toward the scenario's limit.
 type fault string
 
 // The faults.
@@ -77,21 +77,22 @@ type world struct {
 	containers []container
 	tickets    []ticket
 
-	// left is how many more faults there may be.
+	// left is the number of faults that may still happen.
 	left                     int
 	mayCancel, mayEdit, asks bool
-	// brake is the suspension of the post's team, or nil if it is never suspended. pulls is how many more times it may
-	// be suspended. heldFrom is when held was last updated, and held is for how long the post was suspended in total.
+	// brake is the suspension of the post's team, or nil if it is never suspended. pulls is the number of times that it
+	// may still be suspended. heldFrom is the time when held was last updated, and held is the total time for which the
+	// post was suspended.
 	brake          *brake
 	pulls          int
 	heldFrom, held int64
 	// group is the object that a group of the crowd is stored in.
 	group group
-	// elections is how many more times the second manager may begin to lead.
+	// elections is the number of times that the second manager may still begin to lead.
 	elections int
 	// attempts counts the attempts that may have been stored.
 	attempts int
-	// sent are the attempts whose bytes left a process.
+	// sent lists the attempts whose bytes have left a process.
 	sent []string
 	// unknowns counts the attempts closed as unknown, by target. inDoubt means that one of them is not resolved.
 	unknowns [2]int
@@ -214,8 +215,8 @@ func (w *world) peopleSteps(add adder) {
 	}
 }
 
-// timeStep moves the clock to the next instant when something may change. Time does not pass while a manager has
-// work to do, unless it stalls first.
+// timeStep moves the clock to the next time when something may change. Time does not pass while a manager has work to
+// do, unless it stalls first.
 func (w *world) timeStep(add adder) {
 	next := never
 	consider := func(at int64) {

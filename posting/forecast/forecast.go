@@ -17,7 +17,7 @@ type Upload struct {
 	Team string
 	// Due is the time of the post. From is the earliest time when the upload can start.
 	Due, From time.Time
-	// Duration is how long the upload needs a slot, from its start or, if it is running, from now.
+	// Duration is the time for which the upload needs a slot, from its start or, if it is running, from now.
 	Duration time.Duration
 	// UnderWay is true if the upload has a slot now.
 	UnderWay bool
@@ -52,12 +52,12 @@ type simulation struct {
 	now      time.Time
 	late     []bool
 
-	// pending are the uploads that cannot start yet, ordered by From.
+	// pending holds the uploads that cannot start yet, ordered by From.
 	pending []int
-	// running are the uploads that have a slot, ordered by when they end.
+	// running holds the uploads that have a slot, ordered by when they end.
 	running []running
 	teams   map[string]*team
-	// queue are the teams with waiting uploads, in the order of their turns.
+	// queue holds the teams with waiting uploads, in the order of their turns.
 	queue []*team
 }
 
@@ -66,7 +66,7 @@ type running struct {
 	ends   time.Time
 }
 
-// team is a team's waiting uploads, ordered by when they are due.
+// team holds a team's waiting uploads, ordered by when they are due.
 type team struct {
 	name    string
 	slots   int
@@ -106,7 +106,7 @@ func (s *simulation) enqueue(upload int) {
 
 // next returns the team whose turn it is, or nil if no waiting team may use another slot.
 func (s *simulation) next() *team {
-	// If there are many teams, dispatch.Scheduler allows each of them one slot, up to twice its number of slots.
+	// If there are many teams, dispatch.Scheduler allows each of them one slot, up to twice its number of slots in total.
 	if len(s.queue) == 0 || len(s.running) >= 2*s.places*s.managers {
 		return nil
 	}

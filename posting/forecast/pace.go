@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// halfLife is how long it takes for an observation to lose half its weight.
+// halfLife is the time in which an observation loses half its weight.
 const halfLife = 15 * time.Minute
 
 // Kind groups comparable uploads. A video's duration depends mostly on the transfer, an image's on latency.
@@ -25,7 +25,7 @@ type Pace struct {
 	kinds map[Kind]*measured
 }
 
-// measured is the bytes and seconds of finished uploads, weighted by age.
+// measured holds the bytes and seconds of finished uploads, weighted by age.
 type measured struct {
 	bytes, seconds float64
 	at             time.Time
@@ -70,9 +70,9 @@ func TransferTime(bytes int64, rate float64) time.Duration {
 	return longest
 }
 
-// Remaining returns how much longer a running upload will take. sent is the number of bytes sent so far, or zero if that is
-// unknown because the platform fetches the file itself. An upload that is slower than the rate is expected to remain
-// slow. If an upload is overdue and its progress is unknown, the estimate is the time elapsed.
+// Remaining returns how much longer a running upload will take. sent is the number of bytes sent so far, or zero if
+// that is unknown because the platform fetches the file itself. An upload that is slower than the rate is expected to
+// remain slow. If an upload is overdue and its progress is unknown, the estimate is the time elapsed.
 func Remaining(bytes, sent int64, elapsed time.Duration, rate float64) time.Duration {
 	expected := TransferTime(bytes, rate)
 	switch {

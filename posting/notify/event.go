@@ -26,7 +26,7 @@ const (
 	KindMedia      = "Media"
 )
 
-// ExpiringWithin is how long before its deadline for a reconnection a connection is reported, as in the web application.
+// ExpiringWithin is how long before its reconnection deadline a connection is reported, as in the web application.
 const ExpiringWithin = 7 * 24 * time.Hour
 
 // Event is something that happened to an object.
@@ -45,7 +45,7 @@ func (e *Event) ID(notifier types.UID) string {
 	return "msg_" + hex.EncodeToString(sum[:16])
 }
 
-// OfPost returns the event of a post's current state, or false without one.
+// OfPost returns the event of a post's current state, or false if there is none.
 func OfPost(p *v1alpha1.Post) (Event, bool) {
 	e := Event{Kind: KindPost, Name: p.Name, UID: p.UID}
 	if !p.Status.Finished {
@@ -94,7 +94,7 @@ func OfConnection(c *v1alpha1.Connection, now time.Time) (events []Event) {
 	return append(events, e)
 }
 
-// OfMedia returns the event of a file's current state, or false without one.
+// OfMedia returns the event of a file's current state, or false if there is none.
 func OfMedia(m *v1alpha1.Media) (Event, bool) {
 	e := Event{Type: v1alpha1.EventMediaRejected, Kind: KindMedia, Name: m.Name, UID: m.UID}
 	stalled := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionStalled)

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Payload is the body of a notification of format standard-webhooks, and the source of the other formats.
+// Payload is the body of a notification in the standard-webhooks format, and the source of the other formats.
 type Payload struct {
 	Type v1alpha1.NotifierEvent `json:"type"`
 	// Timestamp is when the event occurred.
@@ -23,15 +23,15 @@ type Payload struct {
 	Data      Data          `json:"data"`
 }
 
-// Data describes the object of an event, in the names of the REST API. It is the state at the time of the attempt. An
-// object that was deleted in the meantime has only its id.
+// Data describes the object of an event, using the names of the REST API. It is the state at the time of the attempt.
+// An object that was deleted in the meantime has only its id.
 type Data struct {
 	// ID is the name of the object, and Object its kind in the REST API: post, connection or media.
 	ID      string `json:"id"`
 	Object  string `json:"object"`
 	Team    string `json:"team"`
 	Deleted bool   `json:"deleted"`
-	// URL is the page of the object in the web application.
+	// URL is the address of the object's page in the web application.
 	URL string `json:"url,omitempty"`
 
 	Title       string         `json:"title,omitempty"`
@@ -62,9 +62,9 @@ type Target struct {
 	ErrorMessage string         `json:"error_message,omitempty"`
 }
 
-// Site is what notifications contain about the installation and the team.
+// Site holds what notifications contain about the installation and the team.
 type Site struct {
-	// URL is the address of the web application, without a slash at the end; empty for none.
+	// URL is the address of the web application, without a trailing slash. It is empty if there is none.
 	URL string
 	// Namespace is the team's namespace.
 	Namespace string
@@ -96,7 +96,7 @@ func payload(e *Event, site *Site) *Payload {
 	return &Payload{Type: e.Type, Timestamp: v1alpha1.NewTime(e.At), Data: Data{ID: e.Name, Object: object, Team: site.Namespace}}
 }
 
-// AboutPost returns the payload of an event of a post.
+// AboutPost returns the payload of a post's event.
 func AboutPost(e *Event, site *Site, post *v1alpha1.Post) *Payload {
 	p, view := payload(e, site), posting.Of(post)
 	p.Data.URL = site.page("posts", post.Name)
@@ -124,7 +124,7 @@ func AboutPost(e *Event, site *Site, post *v1alpha1.Post) *Payload {
 	return p
 }
 
-// AboutConnection returns the payload of an event of a connection.
+// AboutConnection returns the payload of a connection's event.
 func AboutConnection(e *Event, site *Site, c *v1alpha1.Connection) *Payload {
 	p := payload(e, site)
 	p.Data.URL = site.page("connections")
@@ -135,7 +135,7 @@ func AboutConnection(e *Event, site *Site, c *v1alpha1.Connection) *Payload {
 	return p
 }
 
-// AboutMedia returns the payload of an event of a file.
+// AboutMedia returns the payload of a file's event.
 func AboutMedia(e *Event, site *Site, m *v1alpha1.Media) *Payload {
 	p := payload(e, site)
 	p.Data.URL, p.Data.Name, p.Data.Status = site.page("files"), m.Spec.FileName, string(m.Status.Phase)
@@ -143,7 +143,7 @@ func AboutMedia(e *Event, site *Site, m *v1alpha1.Media) *Payload {
 	return p
 }
 
-// JSON returns the body of format standard-webhooks.
+// JSON returns the body in the standard-webhooks format.
 func (p *Payload) JSON() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -154,5 +154,5 @@ func (p *Payload) JSON() ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// dateFormat is the format of dates for people. The recipients' time zones are unknown.
+// dateFormat formats a date for human readers. The recipients' time zones are unknown.
 func dateFormat(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04") + " UTC" }

@@ -49,7 +49,7 @@ type Notification struct {
 
 // Result is the result of an attempt. The zero value is a success.
 type Result struct {
-	// Problem explains a failure to the user; empty after a success.
+	// Problem explains a failure to the user. It is empty after a success.
 	Problem string
 	// Gone is true if the receiver requests no further notifications.
 	Gone bool
@@ -60,7 +60,7 @@ type Result struct {
 // Queue holds the notifications of one Notifier. It is not safe for concurrent use.
 type Queue struct {
 	notifier types.UID
-	// pending is sorted by time. finished are the latest others, newest first.
+	// pending is sorted by time. finished holds the latest finished ones, newest first.
 	pending  []*Notification
 	finished []v1alpha1.NotifierDelivery
 	// settled contains the ids of finished notifications later than through, with their times, because they may be
@@ -74,8 +74,9 @@ type Queue struct {
 	notBefore time.Time
 }
 
-// NewQueue returns a queue that continues from the Notifier's status. Without one, it starts at the Notifier's creation.
-// Kubernetes truncates this time and the times of conditions to seconds, so it includes the whole second.
+// NewQueue returns a queue that continues from the Notifier's status. If the status is empty, it starts at the
+// Notifier's creation. Kubernetes truncates this time and the times of conditions to seconds, so it includes the whole
+// second.
 func NewQueue(n *v1alpha1.Notifier, now time.Time) *Queue {
 	q := &Queue{notifier: n.UID, through: n.CreationTimestamp.Add(-time.Millisecond), settled: map[string]time.Time{}}
 	if t := n.Status.ProcessedThrough; t != nil && t.After(q.through) {
@@ -100,7 +101,7 @@ func NewQueue(n *v1alpha1.Notifier, now time.Time) *Queue {
 	return q
 }
 
-// Through returns the time up to which all events were processed. The caller offers later ones.
+// Through returns the time up to which all events were processed. The caller offers later events.
 func (q *Queue) Through() time.Time { return q.through }
 
 // Pending returns the number of pending notifications, and the time of the oldest.
@@ -195,8 +196,8 @@ func (q *Queue) Expire(now time.Time) (expired []*Notification) {
 	return expired
 }
 
-// Next returns the notification to send now, or nil and when to call it again; zero means never. Notifications about
-// the same object are sent in order. Otherwise, notifications with the fewest attempts are sent first, so that a
+// Next returns the notification to send now, or nil and the time to call it again; zero means never. Notifications
+// about the same object are sent in order. Otherwise, notifications with the fewest attempts are sent first, so that a
 // rejected one does not delay the rest.
 func (q *Queue) Next(now time.Time) (next *Notification, wake time.Time) {
 	waiting := map[types.UID]bool{}

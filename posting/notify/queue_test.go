@@ -119,7 +119,7 @@ func TestOrder(t *testing.T) {
 	if next, wake := q.Next(after); next != nil || !wake.Equal(noon.Add(pauses[0])) {
 		t.Errorf("a failing receiver has its pause: %v until %s", next, wake)
 	}
-	// The first one has failed twice, so that it waits longer than its receiver.
+	// The first notification has failed twice, so it waits longer than its receiver.
 	n.notBefore = noon.Add(time.Hour)
 	if got := drain(q, noon.Add(pauses[0]), always(success)); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("sent %v, want other posts only, because later notifications about the same post wait", got)
@@ -129,11 +129,12 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestNext verifies the order of the notifications that were tried before.
+// TestNext verifies the order of notifications that have already been tried.
 func TestNext(t *testing.T) {
 	due := noon.Add(time.Hour)
 	for name, tc := range map[string]struct {
-		// attempts are the failed attempts for the posts p0, p1 and so on; with a negative one the post waits.
+		// attempts holds the numbers of failed attempts for the posts p0, p1 and so on. With a negative number, the post
+		// waits.
 		attempts []int32
 		want     string
 	}{
@@ -222,7 +223,7 @@ func TestPausesOfReceiver(t *testing.T) {
 	}
 }
 
-// TestPauseOfNotification verifies that a notification that is rejected waits longer, while others are delivered.
+// TestPauseOfNotification verifies that a rejected notification waits longer, while others are delivered.
 func TestPauseOfNotification(t *testing.T) {
 	q := emptyQueue()
 	q.Offer(event("bad", noon), noon)
@@ -440,7 +441,7 @@ func TestBoundedMemory(t *testing.T) {
 	}
 }
 
-// TestSaveProcessed verifies which events are derived again after a restart, whatever the order of their arrival.
+// TestSaveProcessed verifies which events are derived again after a restart, regardless of the order of their arrival.
 func TestSaveProcessed(t *testing.T) {
 	seen := noon.Add(time.Hour)
 	for name, tc := range map[string]struct {

@@ -17,16 +17,16 @@ import (
 // maxLine limits a line of a text, in characters. Slack rejects texts of more than 40,000.
 const maxLine = 300
 
-// Text is a notification for people.
+// Text is a notification in human-readable form.
 type Text struct {
 	// Subject is a single line.
 	Subject string
 	Lines   []string
-	// URL is the page with more; empty for none.
+	// URL is the page with more details, or empty.
 	URL string
 }
 
-// Text returns the notification for people.
+// Text returns the notification in human-readable form.
 func (p *Payload) Text() Text {
 	d := &p.Data
 	t := Text{Subject: line(subject(p)), URL: d.URL}
@@ -86,11 +86,11 @@ func line(s string) string {
 	return text.Truncate(strings.Join(words, " "), maxLine)
 }
 
-// slackEscapes are the characters with a meaning in Slack's texts. Without them, a text contains neither links nor
-// mentions (https://docs.slack.dev/messaging/formatting-message-text#escaping).
+// slackEscapes escapes the characters that have a special meaning in Slack's texts. Without these, a text contains
+// neither links nor mentions (https://docs.slack.dev/messaging/formatting-message-text#escaping).
 var slackEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// Slack returns the body of format slack.
+// Slack returns the body in the slack format.
 func (t *Text) Slack() ([]byte, error) {
 	head := slackEscapes.Replace(t.Subject)
 	if t.URL != "" {

@@ -16,8 +16,8 @@ type Budget struct {
 	Posts, PostBytes, UnfinishedPosts int64
 	PendingFiles, PendingFileBytes    int64
 	Keys                              int64
-	// Files, Connections, Grants, Schedules and Notifiers limit how many such objects are stored. Normal use does not reach
-	// these limits. They bound the storage in etcd, because these objects have a bounded size.
+	// Files, Connections, Grants, Schedules and Notifiers limit how many such objects are stored. Normal use does not
+	// reach these limits. They bound the storage in etcd, because these objects have a bounded size.
 	Files, Connections, Grants, Schedules, Notifiers int64
 }
 
@@ -54,7 +54,7 @@ var (
 		Files:            33_000,
 		Connections:      5_000, // 3 KiB each are 15 MiB
 		Grants:           5_000,
-		Schedules:        200, // each five minutes, they would create 57,600 posts a day, which the other limits stop
+		Schedules:        200, // at one every five minutes, they would create 57,600 posts a day, which the other limits stop
 		Notifiers:        50,
 	}
 )
@@ -124,7 +124,7 @@ func (b *Budget) Use(item v1alpha1.BudgetItem, used int64) v1alpha1.BudgetUse {
 	return v1alpha1.BudgetUse{Item: item, Used: used, Limit: b.Limit(item)}
 }
 
-// Demand is how much more of a budget field an operation would use.
+// Demand is the additional amount of a budget field that an operation would use.
 type Demand struct {
 	Item       v1alpha1.BudgetItem
 	Used, More int64
@@ -178,7 +178,8 @@ var refusals = map[v1alpha1.BudgetItem]struct{ what, remedy string }{
 	},
 }
 
-// RefusalMessage returns the message for a demand that exceeds a team's budget; for publishing a draft it is zero.
+// RefusalMessage returns the message for a demand that exceeds a team's budget; the demand is zero for publishing a
+// draft.
 func (b *Budget) RefusalMessage(item v1alpha1.BudgetItem, team string, used, more int64) string {
 	words := refusals[item]
 	state := fmt.Sprintf("%s are used and this needs %s more", grouped(used), grouped(more))

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// Connections returns the connection with the name in the post's namespace, or nil if it is not known.
+// Connections returns the connection with the given name in the post's namespace, or nil if it is not known.
 type Connections func(name string) *v1alpha1.Connection
 
 // XPosts returns the spec of the Usage that counts a team's posts to X in a calendar month (UTC).
@@ -34,7 +34,7 @@ func (l Limits) Max(counter *v1alpha1.UsageSpec) int {
 }
 
 // CounterOf returns the spec of the Usage that counts target i of a post, given its connection, or false if there is
-// none. startingDeadline is as in IntendedAt.
+// none. startingDeadline has the same meaning as in IntendedAt.
 func (l Limits) CounterOf(post *v1alpha1.Post, i int, c *v1alpha1.Connection, startingDeadline time.Duration) (v1alpha1.UsageSpec, bool) {
 	switch {
 	case c.Spec.Platform == v1alpha1.PlatformX && l.XPosts > 0:
@@ -47,7 +47,7 @@ func (l Limits) CounterOf(post *v1alpha1.Post, i int, c *v1alpha1.Connection, st
 }
 
 // Counters returns the specs of the Usages that count a post, first those of the plan, then those of the platforms. A
-// target whose connection is not known counts towards X, which may have been its platform.
+// target whose connection is not known counts toward X, which may have been its platform.
 func (l Limits) Counters(post *v1alpha1.Post, find Connections, startingDeadline time.Duration) []v1alpha1.UsageSpec {
 	var ofPlan, ofPlatforms []v1alpha1.UsageSpec
 	for i := range post.Spec.Targets {

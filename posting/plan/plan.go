@@ -17,10 +17,10 @@ import (
 
 // The limits of the plans (contract, section Limits).
 const (
-	// starterXPosts is how many posts to X a starter team may publish per calendar month (UTC).
+	// starterXPosts is the number of posts to X that a starter team may publish per calendar month (UTC).
 	starterXPosts   = 30
 	starterAccounts = 10
-	// trialDuration is how long a trial lasts if its end is not set (contract, Limits: a 7-day free trial).
+	// trialDuration is the length of a trial whose end is not set (contract, Limits: a 7-day free trial).
 	trialDuration = 7 * 24 * time.Hour
 )
 
@@ -46,7 +46,7 @@ func LimitsOf(team *v1alpha1.Team) Limits {
 	return Limits{XPosts: starterXPosts, Accounts: starterAccounts}
 }
 
-// TrialEnd returns when a team's trial ends: the time in its subscription, or seven days after the Team was created.
+// TrialEnd returns the end of a team's trial: the time in its subscription, or seven days after the Team was created.
 // After that, the team may not create objects. The result does not depend on the state of the subscription.
 func TrialEnd(team *v1alpha1.Team) time.Time {
 	if end := team.Spec.Subscription.TrialEndsAt; end != nil {
@@ -86,7 +86,7 @@ func Covers(usable map[string]bool, c *v1alpha1.Connection) bool {
 	return usable == nil || c.Spec.Disabled || usable[c.Name]
 }
 
-// Cost returns how many X posts a target creates. Each card of a tree counts as one.
+// Cost returns the number of X posts that a target creates. Each card of a tree counts as one.
 func Cost(post *v1alpha1.Post) int {
 	if post.Spec.Tree != nil {
 		return len(post.Spec.Tree.Cards)
@@ -100,8 +100,8 @@ func IsTikTokDraft(post *v1alpha1.Post, i int, platform v1alpha1.Platform) bool 
 	return platform == v1alpha1.PlatformTikTok && options != nil && options.Draft
 }
 
-// IntendedAt returns when target i was meant to be published: its scheduled or creation time or, if it was a draft,
-// when delivery started. startingDeadline is the manager's starting deadline, which TryUntil includes.
+// IntendedAt returns the time when target i was meant to be published: its scheduled or creation time or, if it was a
+// draft, when delivery started. startingDeadline is the manager's starting deadline, which TryUntil includes.
 func IntendedAt(post *v1alpha1.Post, i int, startingDeadline time.Duration) time.Time {
 	if post.Spec.ScheduledAt != nil {
 		return post.Spec.ScheduledAt.Time

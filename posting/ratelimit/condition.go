@@ -39,7 +39,7 @@ func Describe(conn *v1alpha1.Connection, reason string, now time.Time) {
 	})
 }
 
-// described returns how the condition's message ends, which is with the platform's own message.
+// described returns the end of the condition's message, which contains the platform's own message.
 func described(status *v1alpha1.ConnectionStatus) string { return ": " + status.RateLimitedMessage }
 
 func reasonOf(status *v1alpha1.ConnectionStatus, now time.Time) string {
@@ -67,8 +67,8 @@ type Change struct {
 	Reason, Message string
 }
 
-// Changed compares a connection's conditions with those from before. It returns false if there is no limit in either,
-// or if the limit is the same, even if it now ends later.
+// Changed compares a connection's conditions with its earlier ones. It returns false if there is no limit in either, or
+// if the limit is the same, even if it now ends later.
 func Changed(before, after []metav1.Condition) (Change, bool) {
 	was := meta.FindStatusCondition(before, v1alpha1.ConditionRateLimited)
 	is := meta.FindStatusCondition(after, v1alpha1.ConditionRateLimited)

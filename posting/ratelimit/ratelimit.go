@@ -29,11 +29,12 @@ const (
 	clockMargin = time.Minute
 )
 
-// LongestBlock is how long a single response can block an account. After that, a call tries out the limit before its
-// announced end, because the response may have come from a proxy or a wrong clock, or from before a payment.
+// LongestBlock is the longest time for which a single response can block an account. After that, a call probes the
+// limit before its announced end, because the response may have come from a proxy or a wrong clock, or from before a
+// payment.
 const LongestBlock = time.Hour
 
-// How long to pause if the end of a limit was not announced.
+// The pauses for limits whose end was not announced.
 const (
 	// QuotaPause is the pause for a quota, which covers 24 hours (TikTok) or ends with a payment (X's credits and usage
 	// cap); platforms discourage polling. One call per hour, for all accounts that share the limit, notices its end soon
@@ -81,8 +82,8 @@ func ApplyAccountInfo(status *v1alpha1.ConnectionStatus, found platforms.Account
 	return Apply(status, found.RateLimits, now)
 }
 
-// Block stores until when the account, or all accounts of the app, are blocked, which is at most LongestBlock from now.
-// It returns false if such a block is already stored, or if until is in the past.
+// Block stores the end of a block of the account, or of all the app's accounts. The end is at most LongestBlock from
+// now. It returns false if such a block is already stored, or if until is in the past.
 func Block(status *v1alpha1.ConnectionStatus, until time.Time, appWide bool, message string, now time.Time) (longer bool) {
 	if !plausible(until, now) {
 		return false
@@ -152,18 +153,18 @@ func withRetryAt(err *platforms.Error, now time.Time) *platforms.Error {
 	return &timed
 }
 
-// BlockedUntil returns when the account's block ends, or zero if it is not blocked.
+// BlockedUntil returns the end of the account's block, or zero if it is not blocked.
 func BlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
 	return ahead(status.RateLimitedUntil, now)
 }
 
-// AppBlockedUntil returns when the app's block ends according to this account's responses, or zero.
+// AppBlockedUntil returns the end of the app's block according to this account's responses, or zero.
 func AppBlockedUntil(status *v1alpha1.ConnectionStatus, now time.Time) time.Time {
 	return ahead(status.AppRateLimitedUntil, now)
 }
 
 // ahead returns a stored end if it is in the future, and otherwise zero. An end further away than LongestBlock was
-// stored by an earlier version of Herald and is ignored, so that a call tries out the limit.
+// stored by an earlier version of Herald and is ignored, so that a call probes the limit.
 func ahead(until *v1alpha1.Time, now time.Time) time.Time {
 	if until == nil || !until.After(now) || until.After(now.Add(LongestBlock+clockMargin)) {
 		return time.Time{}

@@ -175,7 +175,8 @@ func TestSanitize(t *testing.T) {
 	}
 }
 
-// TestSanitizeOfApp checks that another app's limits are not applied to Herald's app, because users may supply tokens of any app.
+// TestSanitizeOfApp checks that another app's limits are not applied to Herald's app, because users may supply tokens
+// of any app.
 func TestSanitizeOfApp(t *testing.T) {
 	told := platforms.Result{
 		Err:        &platforms.Error{Class: platforms.ClassQuota, AppWide: true, RetryAt: noon.Add(time.Minute)},

@@ -70,15 +70,15 @@ func Arm(post *v1alpha1.Post) string { return post.Name + "/" + string(post.UID)
 type Adopted struct {
 	// Targets are the indexes of the adopted targets.
 	Targets []int32
-	// Unknown are the names of missing Connections with an unknown account. If there are any, nothing is adopted.
+	// Unknown lists the names of missing Connections whose account is unknown. If there are any, nothing is adopted.
 	Unknown []string
 }
 
 // Adopt adopts the outcome of an earlier post with the same name, or of the post itself before a cluster rollback.
-// Published targets become posted, and targets that may have been published become undecided. Targets that
-// another post retries fail. Targets that were refused or never claimed are still to be sent; if the recorded post was in delivery, only refused ones are, since the object
-// may have gone further than its record. Targets match by account, and by order within an account. A target that the
-// post's status already shows as posted, as in a copy with status, is not changed.
+// Published targets become posted, and targets that may have been published become undecided. Targets that another post
+// retries fail. Targets that were refused or never claimed can still be sent. If the recorded post was in delivery,
+// only the refused ones can, since the object may have been ahead of its record. Targets match by account, and by order
+// within an account. A target that the post's status already shows as posted, as in a copy with status, is not changed.
 func (r *Record) Adopt(post *v1alpha1.Post, account Account) Adopted {
 	return r.adopt(post, account, func(entry *v1alpha1.TargetStatus) bool { return !attempt.Posted(entry) })
 }
@@ -119,7 +119,7 @@ func (r *Record) adopt(post *v1alpha1.Post, account Account, open func(entry *v1
 	return out
 }
 
-// FirstSent returns when the earliest call was claimed whose target is not known to be published, or zero.
+// FirstSent returns the claim time of the earliest call whose target is not known to be published, or zero.
 func (r *Record) FirstSent() (first time.Time) {
 	cards := posting.Of(&v1alpha1.Post{Spec: r.Spec}).Cards()
 	for _, list := range [][]Target{r.Targets, r.Before} {

@@ -52,7 +52,7 @@ func (t *Target) undecidedWithoutCall() bool {
 }
 
 // targetsByKey groups a record's targets by key, earlier posts' last. account fills in missing accounts. If it is nil,
-// targets without a recorded account match by Connection only.
+// targets without a recorded account match only by Connection.
 func (r *Record) targetsByKey(account Account) map[accountKey][]*Target {
 	turns := map[accountKey][]*Target{}
 	for _, list := range [][]Target{r.Targets, r.Before} {
@@ -71,7 +71,7 @@ func (r *Record) targetsByKey(account Account) map[accountKey][]*Target {
 
 // Merge merges a record with the stored record of the same name. The record of the younger object takes precedence and,
 // for the same object, the finished one. Missing facts are taken from the other record, so that published targets are
-// never lost, whatever the order of writes.
+// never lost, regardless of the order of the writes.
 func (r *Record) Merge(before *Record) *Record {
 	switch {
 	case before == nil:

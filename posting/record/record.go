@@ -29,7 +29,7 @@ const Version = 1
 
 // Record is the record of a post.
 type Record struct {
-	// Version is the version of the format of this record.
+	// Version is the version of this record's format.
 	Version int `json:"version"`
 	// Namespace, Team and Name identify the record.
 	Namespace string `json:"namespace"`
@@ -53,9 +53,9 @@ type Record struct {
 	Spec v1alpha1.PostSpec `json:"spec"`
 	// Targets are the outcomes of Spec's targets in order, or none if the post has no entries for them.
 	Targets []Target `json:"targets,omitempty"`
-	// Before are the outcomes of targets of earlier posts with the same name that are not in Spec.
+	// Before holds the outcomes of targets of earlier posts with the same name that are not in Spec.
 	Before []Target `json:"before,omitempty"`
-	// Earlier are the UIDs of earlier objects with the same name, oldest first.
+	// Earlier lists the UIDs of earlier objects with the same name, oldest first.
 	Earlier []types.UID `json:"earlier,omitempty"`
 }
 
@@ -70,7 +70,7 @@ type Target struct {
 
 const maxEarlier = 20
 
-// annotations are the annotations to record: those that the API returns or derives fields from.
+// annotations lists the annotations to record: those that the API returns or derives fields from.
 var annotations = []string{
 	v1alpha1.BornAnnotation, v1alpha1.RequestAnnotation, v1alpha1.AuthorAnnotation, v1alpha1.LastAuthorAnnotation,
 	v1alpha1.AgentAnnotation, v1alpha1.WantedAtAnnotation,
@@ -103,8 +103,8 @@ func New(post *v1alpha1.Post, team string, account Account) *Record {
 	return r
 }
 
-// WriteTimeout is how long, at least, a deleted post waits until its record is written. If the store is unavailable all
-// that time, the post is released without a record.
+// WriteTimeout is the minimum time for which a deleted post waits for its record to be written. If the store is
+// unavailable all that time, the post is released without a record.
 const WriteTimeout = time.Hour
 
 // Required reports whether a post needs a record: a call may have been made, or it is undecided or finished.
@@ -114,7 +114,7 @@ func Required(post *v1alpha1.Post) bool {
 	})
 }
 
-// Underway reports whether some targets of a post are still to be sent although others may have been.
+// Underway reports whether some of a post's targets have yet to be sent although others may have been sent.
 func Underway(post *v1alpha1.Post) bool {
 	return post.DeletionTimestamp.IsZero() && !post.Status.Finished && Required(post) && !posting.Of(post).AllSettled()
 }

@@ -431,7 +431,7 @@ func TestSucceed(t *testing.T) {
 	}
 }
 
-// TestTurns checks that targets match by their order in the spec, whatever the order of the post's entries.
+// TestTurns checks that targets match by their order in the spec, regardless of the order of the post's entries.
 func TestTurns(t *testing.T) {
 	first := New(post("a", "x1=refused", "x1=posted"), "acme", accounts)
 	for _, tt := range []struct {

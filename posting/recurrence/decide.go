@@ -9,8 +9,9 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Lead is how long before its time a post is created. Until then, changes to the schedule apply, including suspend;
-// afterwards there is time to upload the post's files, which Herald does half an hour before by default.
+// Lead is the lead time for creating a post. Until the post is created, changes to the schedule apply, including
+// suspend. After that, there is time to upload the post's files, which Herald does half an hour before the post is due
+// by default.
 const Lead = time.Hour
 
 // Facts are the inputs of a decision.
@@ -34,17 +35,18 @@ type Occurrence struct {
 
 // Decision is a schedule's next action.
 type Decision struct {
-	// Create are the posts to create, in order.
+	// Create lists the posts to create, in order.
 	Create []Occurrence
-	// SkipThrough is the time through which further occurrences are left out, or zero.
+	// SkipThrough is the time through which further occurrences are skipped, or zero.
 	SkipThrough time.Time
-	// Missed is an occurrence that is left out because it is too late for it, or zero. There may be earlier ones.
+	// Missed is an occurrence that is skipped because it is too late for it, or zero. Earlier ones may have been skipped
+	// too.
 	Missed time.Time
 	// Next is the time of the first post that is not created yet, or zero if there is none.
 	Next time.Time
 	// Complete means that no posts remain to be created after those in Create.
 	Complete bool
-	// Wake is when to decide again, or zero.
+	// Wake is the time of the next decision, or zero.
 	Wake time.Time
 }
 
@@ -52,8 +54,8 @@ type Decision struct {
 //
 // Each occurrence is decided once: status.lastScheduledTime and status.skippedThrough only increase, and occurrences up
 // to them are not considered again. Occurrences before the schedule's own creation are never considered, so that a
-// schedule that is deleted and applied again does not repeat them. Of the occurrences that passed in the meantime, only
-// the latest is made up for, and only within the starting deadline; the manager was down, or the team's budget was full.
+// schedule that is deleted and applied again does not repeat them. If occurrences pass while the manager is down or the
+// team's budget is full, only the latest of them is made up for, and only within the starting deadline.
 func Decide(rule *Rule, f Facts) Decision {
 	d := decider{rule: rule, Facts: f}
 	if f.Held {
@@ -72,7 +74,7 @@ type decider struct {
 	rule *Rule
 }
 
-// decided returns the time through which occurrences were decided before.
+// decided returns the time through which occurrences have been decided.
 func (d *decider) decided() time.Time {
 	through, status := d.Schedule.CreationTimestamp.Time, &d.Schedule.Status
 	for _, t := range []*v1alpha1.Time{status.LastScheduledTime, status.SkippedThrough} {
@@ -83,7 +85,7 @@ func (d *decider) decided() time.Time {
 	return through
 }
 
-// after returns the first occurrence after an instant that is neither before startAt nor after endAt, or zero.
+// after returns the first occurrence after the given time that is neither before startAt nor after endAt, or zero.
 func (d *decider) after(at time.Time) time.Time {
 	if start := d.Schedule.Spec.StartAt; start != nil && start.After(at) {
 		at = start.Add(-time.Nanosecond)
@@ -107,7 +109,7 @@ func (d *decider) number() int32 {
 	return d.Schedule.Status.Posts + int32(len(d.Create)) //nolint:gosec // at most 12 per decision
 }
 
-// skipPassed leaves out the occurrences that have passed, so that the end of a suspension does not publish them.
+// skipPassed skips the occurrences that have passed, so that the end of a suspension does not publish them.
 func (d *decider) skipPassed() {
 	next := d.undecided()
 	if !next.IsZero() && !next.After(d.Now) {
@@ -116,7 +118,7 @@ func (d *decider) skipPassed() {
 	d.Wake, d.Complete = next, next.IsZero()
 }
 
-// createLate creates the latest occurrence that has passed, and leaves out those before.
+// createLate creates the latest occurrence that has passed, and skips the earlier ones.
 func (d *decider) createLate() {
 	first := d.undecided()
 	if first.IsZero() || first.After(d.Now) {

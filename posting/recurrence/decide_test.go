@@ -21,13 +21,13 @@ type pass struct {
 	at string
 	// held: the schedule or its team is suspended.
 	held bool
-	// crash: the process ends after it created the posts, before it wrote the status.
+	// crash: the process ends after creating the posts and before writing the status.
 	crash bool
-	// want are the created posts, as "time#number".
+	// want lists the created posts, as "time#number".
 	want []string
 }
 
-// applied returns a schedule of daily posts at nine, which was created on the 1st of December 2026 at noon.
+// applied returns a schedule of daily posts at nine, which was created at noon on December 1, 2026.
 func applied(edits ...func(*v1alpha1.PostSchedule)) *v1alpha1.PostSchedule {
 	s := &v1alpha1.PostSchedule{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "daily", UID: "u", CreationTimestamp: metav1.NewTime(instant("2026-12-01T12:00:00Z"))},
@@ -238,8 +238,8 @@ func TestDecision(t *testing.T) {
 	}
 }
 
-// TestEveryOccurrenceHasOnePost runs a schedule through both changes of the clocks, with a process that ends again and
-// again before it writes the status. The name of each post is created once, and none is left out.
+// TestEveryOccurrenceHasOnePost runs a schedule through both clock changes, with a process that repeatedly ends before
+// it writes the status. Each post is created once under its name, and none is skipped.
 func TestEveryOccurrenceHasOnePost(t *testing.T) {
 	for _, zone := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe"} {
 		s := applied(every("15,45 * * * *"), in(zone))

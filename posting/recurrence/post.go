@@ -14,7 +14,7 @@ import (
 // timeLayout is the time of a post in its name, in UTC. Occurrences are whole minutes.
 const timeLayout = "20060102-1504"
 
-// PostOf returns the post of an occurrence. Its name derives from the schedule's and the time, so that an occurrence
+// PostOf returns the post of an occurrence. Its name is derived from the schedule's name and the time, so an occurrence
 // cannot have two posts.
 func PostOf(s *v1alpha1.PostSchedule, o Occurrence) *v1alpha1.Post {
 	template := s.Spec.Template.DeepCopy()
@@ -29,7 +29,7 @@ func PostOf(s *v1alpha1.PostSchedule, o Occurrence) *v1alpha1.Post {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.Namespace, Name: s.Name + "-" + o.At.UTC().Format(timeLayout),
 			Labels: map[string]string{v1alpha1.ScheduleLabel: s.Name},
-			// Without blockOwnerDeletion, which would need another right. Nothing has to wait for the posts.
+			// Without blockOwnerDeletion, which would require another permission. No deletion has to wait for the posts.
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: v1alpha1.GroupVersion.String(), Kind: "PostSchedule", Name: s.Name, UID: s.UID, Controller: new(true),
 			}},
@@ -44,8 +44,8 @@ func PostOf(s *v1alpha1.PostSchedule, o Occurrence) *v1alpha1.Post {
 // RepeatedText returns a warning if each of a schedule's posts has the same text on X, or "". platform returns the
 // platform of a connection, or "".
 //
-// X rejects a post whose text equals that of a recent one (403, code 187). It does not document how recent, so texts
-// that alternate are not reported.
+// X rejects a post whose text equals that of a recent one (403, code 187). It does not document how recent, so
+// alternating texts are not reported.
 func RepeatedText(s *v1alpha1.PostSchedule, platform func(connection string) v1alpha1.Platform) string {
 	if count := s.Spec.Count; count != nil && *count == 1 {
 		return ""

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recurrence computes the times of recurring posts, and decides which posts a PostSchedule creates next. It does
-// no I/O, and the time is an argument.
+// Package recurrence computes the times of recurring posts, and decides which posts a PostSchedule creates next. It
+// does no I/O, and the time is an argument.
 package recurrence
 
 import (
@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// MinInterval is the minimum distance between two occurrences of a rule on the clock. Kubernetes allows a minute for
-// CronJobs, but a team's budget would be used up within a day.
+// MinInterval is the minimum interval between two occurrences of a rule, in wall-clock time. Kubernetes allows a minute
+// for CronJobs, but posts at that rate would use up a team's budget within a day.
 const MinInterval = 5 * time.Minute
 
 // widestShift is the largest change of an offset in the time zone database: Samoa skipped a whole day in 2011.
@@ -32,7 +32,7 @@ const hoursPerDay = 24
 
 // Rule is a cron expression in a time zone.
 type Rule struct {
-	// cron runs on the clock on the wall. It has no zone and is evaluated for times in UTC, where every time exists once.
+	// cron runs on the wall clock. It has no zone and is evaluated for times in UTC, where every time exists once.
 	cron cron.Schedule
 	zone *time.Location
 }
@@ -65,7 +65,7 @@ func parseZone(zone string) (*time.Location, error) {
 	return location, nil
 }
 
-// parseExpression returns a cron expression without a zone. It is evaluated in that of its argument.
+// parseExpression returns a cron expression without a zone. It is evaluated in its argument's zone.
 func parseExpression(expression string) (*cron.SpecSchedule, error) {
 	if strings.Contains(expression, "TZ=") {
 		return nil, errors.New("contains a time zone; write it into timeZone instead")
@@ -88,7 +88,7 @@ func parseExpression(expression string) (*cron.SpecSchedule, error) {
 	return fields, nil
 }
 
-// closest returns the shortest distance between two occurrences on one day, or between the last of an hour and the
+// closest returns the shortest interval between two occurrences on one day, or between the last of an hour and the
 // first of the next hour.
 func closest(fields *cron.SpecSchedule) time.Duration {
 	minutes := fields.Minute & (1<<minutesPerHour - 1)
@@ -106,11 +106,11 @@ func closest(fields *cron.SpecSchedule) time.Duration {
 	return time.Duration(least) * time.Minute
 }
 
-// Next returns the first occurrence after an instant, or zero if there is none within five years.
+// Next returns the first occurrence after the given time, or zero if there is none within five years.
 //
-// The rule selects times on the clock on the wall. When clocks are put forward, a time that is skipped is understood as
-// if they had not been: 02:30 becomes 03:30. When they are put back, a time that is shown twice means the first one.
-// Calendars do the same (RFC 5545, section 3.3.5). CronJobs skip the former, and run twice on the latter.
+// The rule selects wall-clock times. When clocks are set forward, a skipped time is interpreted as if they had not
+// been: 02:30 becomes 03:30. When they are set back, a time that occurs twice means the first occurrence. Calendars do
+// the same (RFC 5545, section 3.3.5). CronJobs skip the former, and run twice for the latter.
 func (r *Rule) Next(after time.Time) time.Time {
 	var next time.Time
 	for wall := r.wall(after).Add(-r.skipped(after)); ; {
@@ -123,26 +123,26 @@ func (r *Rule) Next(after time.Time) time.Time {
 			next = at
 		}
 		if next.Equal(at) && r.wall(at).Equal(wall) {
-			return next // times on the wall that come later are later instants, too
+			return next // later wall-clock times mean later times too
 		}
 	}
 }
 
-// skipped returns by how much clocks were put forward in the last day. Skipped times on the wall that lie before those
-// of an instant may mean later instants.
+// skipped returns the time by which clocks were set forward in the last day. A skipped wall-clock time that is earlier
+// than that of the given time may mean a later time.
 func (r *Rule) skipped(at time.Time) time.Duration {
 	return max(0, r.wall(at).Sub(r.wall(at.Add(-widestShift)))-widestShift)
 }
 
-// wall returns what a clock on the wall shows at an instant, as a time in UTC.
+// wall returns the wall-clock time at the given time, as a time in UTC.
 func (r *Rule) wall(at time.Time) time.Time {
 	local := at.In(r.zone)
 	_, offset := local.Zone()
 	return local.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// instant returns the instant when a clock on the wall shows a time for the first time, or when it would have shown it
-// if it is skipped.
+// instant returns the time when the wall clock first shows the given time or, if that time is skipped, when it would
+// have shown it.
 func (r *Rule) instant(wall time.Time) time.Time {
 	// time.Date uses either of the two offsets around a change, without a guarantee of which.
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), 0, 0, r.zone)

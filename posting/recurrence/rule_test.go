@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// occurrences returns the next n occurrences after an instant.
+// occurrences returns the next n occurrences after the given time.
 func occurrences(r *Rule, after string, n int) (times []string) {
 	at := instant(after)
 	for range n {
@@ -115,7 +115,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestEveryDayHasOnePost goes through two years in zones with every kind of change.
+// TestEveryDayHasOnePost covers two years in zones with every kind of clock change.
 func TestEveryDayHasOnePost(t *testing.T) {
 	day := func(at time.Time) string { return at.Format(time.DateOnly) }
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Beirut", "Africa/Casablanca"} {

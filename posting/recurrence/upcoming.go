@@ -31,8 +31,8 @@ func Upcoming(rule *Rule, s *v1alpha1.PostSchedule, now time.Time, most int) []t
 	return times
 }
 
-// Selected returns the time on the clock that the rule selects for an occurrence, as a time in UTC. Clocks show another
-// one at the occurrence if they skip it.
+// Selected returns the time on the clock that the rule selects for an occurrence, as a time in UTC. If clocks skip that
+// time, they show another one at the occurrence.
 func (r *Rule) Selected(occurrence time.Time) time.Time {
 	wall := r.wall(occurrence)
 	if r.cron.Next(wall.Add(-time.Second)).Equal(wall) {

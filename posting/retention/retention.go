@@ -11,12 +11,12 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Times are how long finished posts are kept, counted from when they were finished.
+// Times are the periods for which finished posts are kept, counted from when they were finished.
 type Times struct {
-	// InCluster is how long the resource is kept in the cluster.
+	// InCluster is the period for which the resource is kept in the cluster.
 	InCluster time.Duration
-	// Archived is how long the post can be read in total, first in the cluster and then in the archive. It is at least
-	// InCluster, because an existing post needs its archived record.
+	// Archived is the total period for which the post can be read, first in the cluster and then in the archive. It is at
+	// least InCluster, because an existing post needs its archived record.
 	Archived time.Duration
 	// Applied means that applied posts are removed from the cluster too.
 	Applied bool
@@ -52,9 +52,9 @@ func or(said *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	return said.Duration
 }
 
-// Evicts reports whether a post is removed from the cluster when its time is up. Posts from the API, the web application
-// and schedules are: nothing creates them again. Applied posts are removed only if their team has enabled that. labels
-// are the post's labels.
+// Evicts reports whether a post is removed from the cluster when its time is up. Posts from the API, the web
+// application and schedules are: nothing creates them again. Applied posts are removed only if their team has enabled
+// that. labels are the post's labels.
 func (t Times) Evicts(labels map[string]string) bool {
 	return t.Applied || labels[v1alpha1.OriginLabel] != "" || labels[v1alpha1.ScheduleLabel] != ""
 }
@@ -63,7 +63,8 @@ func (t Times) Evicts(labels map[string]string) bool {
 // created; for a GitOps tool that applies the post again, when the post is removed from the cluster.
 const least = 24 * time.Hour
 
-// ArchivedUntil returns until when a finished post is kept in the archive if it is removed from the cluster now.
+// ArchivedUntil returns the time until which a finished post is kept in the archive if it is removed from the cluster
+// now.
 func (t Times) ArchivedUntil(post *v1alpha1.Post, now time.Time) time.Time {
 	until := FinishedAt(post).Add(t.Archived)
 	if post.Annotations[v1alpha1.RequestAnnotation] != "" {
@@ -82,7 +83,8 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// FinishedAt returns when a post was finished, or else (older versions) the latest time in its targets and conditions.
+// FinishedAt returns the time when a post was finished. For posts from older versions, which did not record it, it
+// returns the latest time in their targets and conditions.
 func FinishedAt(post *v1alpha1.Post) time.Time {
 	if post.Status.FinishedAt != nil {
 		return post.Status.FinishedAt.Time

@@ -116,7 +116,7 @@ func TestArchivedUntil(t *testing.T) {
 	}
 }
 
-// leaves is when the posts of TestArchivedUntil leave the cluster, after noon.
+// leaves is the time after noon when the posts of TestArchivedUntil leave the cluster.
 const leaves = 4 * day
 
 func TestFinishedAt(t *testing.T) {

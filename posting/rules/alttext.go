@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// validateAltText checks the alt text of one use of a media file, in drafts too: this limit does not depend on the rest of
-// the post. path is the path of the reference.
+// validateAltText checks the alt text of one use of a media file, in drafts too: this limit does not depend on the rest
+// of the post. path is the path of the reference.
 func validateAltText(ref v1alpha1.MediaReference, media *v1alpha1.Media, path *field.Path) field.ErrorList {
 	if ref.AltText == "" {
 		if media == nil {

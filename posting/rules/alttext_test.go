@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// accountEnv has accounts whose servers accept less than others: "small" alt texts of 5 characters, MP4 only, and images of
-// 100 pixels, and "silent" no videos.
+// accountEnv has accounts whose servers accept less than others: "small" accepts only MP4, alt texts of 5 characters,
+// and images of 100 pixels, and "silent" accepts no videos.
 func accountEnv() Env {
 	return Env{
 		Media: func(name string) *v1alpha1.Media {

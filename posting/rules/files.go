@@ -52,8 +52,8 @@ type FileWarning struct {
 // String returns the warning with its path, in the format for admission webhooks.
 func (w FileWarning) String() string { return w.Path.String() + ": " + w.Message }
 
-// FileWarnings returns warnings about videos that a platform may reject: the sources disagree about the limit. The post
-// remains valid. Missing files are skipped.
+// FileWarnings returns warnings about videos that a platform may reject, because the sources disagree about its limit.
+// The post remains valid. Missing files are skipped.
 func FileWarnings(post *v1alpha1.Post, env Env) []FileWarning {
 	if env.Media == nil {
 		return nil

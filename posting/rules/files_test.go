@@ -15,9 +15,9 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// filesEnv has a five-minute video, a phone's video, an animation, and accounts on four platforms: X accepts every video
-// but warns above two minutes, Facebook warns but also has a limit, TikTok's limit depends on the account, and Instagram
-// accepts only JPEGs.
+// filesEnv has a five-minute video, a phone's video, an animation, and accounts on four platforms: X accepts every
+// video but warns above two minutes, Facebook warns but also has a limit, TikTok's limit depends on the account, and
+// Instagram accepts only JPEGs.
 func filesEnv() Env {
 	media := map[string]*v1alpha1.Media{
 		"video": {

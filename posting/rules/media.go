@@ -23,7 +23,7 @@ import (
 // 20 files each (the contract, for Threads). Every reference costs a lookup.
 const maxFiles = 2000
 
-// ValidateFiles checks how many different files a post has, before they are looked up. Validate includes it.
+// ValidateFiles checks the number of different files in a post, before they are looked up. Validate includes it.
 func ValidateFiles(post *v1alpha1.Post) field.ErrorList {
 	n := len(posting.Of(post).MediaNames())
 	if n <= maxFiles {
@@ -108,7 +108,7 @@ func (v *validation) resolveMedia(name string, path *field.Path) (*v1alpha1.Medi
 	switch media.Status.Phase {
 	case v1alpha1.MediaUploaded:
 		if c := ready(media); c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonFileMissing {
-			// The store may get the file back, and then the post proceeds.
+			// If the store gets the file back, the post proceeds.
 			return nil, notFound(path, name, "the store no longer has the file, upload it again as another one: media file")
 		}
 		return media, nil

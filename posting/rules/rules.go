@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rules validates posts together with their connections and media. All entry points share these rules, including the HTTP service
-// and the reconciler.
+// Package rules validates posts together with their connections and media. All entry points share these rules,
+// including the HTTP service and the reconciler.
 package rules
 
 import (
@@ -83,7 +83,7 @@ func (v *validation) content(spec *field.Path) field.ErrorList {
 type validation struct {
 	post *v1alpha1.Post
 	env  Env
-	// destinations are the platforms that accept the post's category, in target order and without duplicates.
+	// destinations lists the platforms that accept the post's category, in target order and without duplicates.
 	destinations []destination
 }
 

@@ -97,7 +97,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestOptionsCount tests that the options of a target count towards its text, and towards each card of a tree.
+// TestOptionsCount tests that the options of a target count toward its text, and toward each card of a tree.
 func TestOptionsCount(t *testing.T) {
 	env := env()
 	env.Connection = func(string) *v1alpha1.Connection {
@@ -153,8 +153,8 @@ func TestOptionsCount(t *testing.T) {
 	}
 }
 
-// TestLimitsOfAnAccount tests that an account's own limits replace its platform's, and that several accounts of a platform
-// have the strictest of theirs.
+// TestLimitsOfAnAccount tests that an account's own limits replace its platform's, and that the strictest limits of a
+// platform's accounts apply if there are several.
 func TestLimitsOfAnAccount(t *testing.T) {
 	env := env()
 	env.Connection = func(name string) *v1alpha1.Connection {

@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// ValidateSize checks only the size of a post, whatever its state, because cancelled posts take up storage too. stored
-// is the post in the Kubernetes API, or nil for a new one.
+// ValidateSize checks only the size of a post, regardless of its state, because cancelled posts take up storage too.
+// stored is the post in the Kubernetes API, or nil for a new one.
 func ValidateSize(post, stored *v1alpha1.Post) field.ErrorList {
 	v := validation{post: post, env: Env{Stored: stored}}
 	return v.size(field.NewPath("spec"))

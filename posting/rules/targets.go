@@ -86,8 +86,8 @@ func ValidateOptions(post *v1alpha1.Post, env Env) field.ErrorList {
 }
 
 // ValidateAudiences rejects a limited audience of a target whose platform shows posts to everyone. It is separate from
-// Validate because only the HTTP API has one field for the audience on every platform. In the resource it is an option
-// of a platform, without an effect on others.
+// Validate because only the HTTP API has one field for the audience on every platform. In the resource, it is an option
+// of one platform and has no effect on others.
 func ValidateAudiences(post *v1alpha1.Post, env Env) field.ErrorList {
 	var errs field.ErrorList
 	for i := range post.Spec.Targets {

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// fewestCards is how many cards a published tree has at least (the contract).
+// fewestCards is the minimum number of cards in a published tree (the contract).
 const fewestCards = 2
 
 // tree checks the cards of a tree. Missing media is an error even in drafts. The number, content, length and size of

@@ -20,13 +20,13 @@ import (
 type Rules struct {
 	// Fits reports whether a part is short enough.
 	Fits func(part string) bool
-	// Links are the ranges of the text that are not divided, in order.
+	// Links lists the ranges of the text that must not be divided, in order.
 	Links []platforms.Link
 	// MaxParts is the maximum number of parts.
 	MaxParts int
 }
 
-// Errors of a text that cannot be divided, for the user.
+// Errors for the user about a text that cannot be divided.
 var (
 	ErrTooMany  = errors.New("the text is too long for a thread")
 	ErrTooLarge = errors.New("the text contains an address that is too long for a part of a thread")
@@ -52,7 +52,7 @@ type border struct {
 // heading followed by a long sentence therefore shares a part with its beginning.
 const minShare = 4
 
-// divider matches a line by which a writer divides a text.
+// divider matches a line with which a writer divides a text.
 var divider = regexp.MustCompile(`(?m)^[ \t]*---[ \t]*\r?$`)
 
 // Sections returns the parts into which a text is divided by lines of "---", without blank ones.
@@ -66,9 +66,9 @@ func Sections(text string) []string {
 	return sections
 }
 
-// Text divides a text into as few parts as its paragraphs allow: after paragraphs if possible, then after sentences, then
-// between words, and within a word only if the word alone is too long. Links and grapheme clusters are never divided.
-// The parts contain the whole text except blanks between them.
+// Text divides a text into as few parts as its paragraphs allow: after paragraphs if possible, then after sentences,
+// then between words, and within a word only if the word alone is too long. Links and grapheme clusters are never
+// divided. The parts contain the whole text except blanks between them.
 func Text(text string, rules Rules) ([]string, error) {
 	borders := bordersOf(text, rules.Links)
 	var parts []string
@@ -95,7 +95,7 @@ func Text(text string, rules Rules) ([]string, error) {
 // none is returned instead of an offset or index.
 const none = -1
 
-// cutAt returns where the first part of the rest of a text ends, or none if not even its beginning fits. The rest and
+// cutAt returns the end of the first part of the rest of a text, or none if not even its beginning fits. The rest and
 // the borders start at the given offset, and the last border is the end of the text.
 func cutAt(rest string, start int, borders []border, fits func(string) bool) int {
 	last := furthest(len(borders), func(i int) bool { return fits(strings.TrimSpace(rest[:borders[i].at-start])) })
@@ -129,8 +129,8 @@ func furthest(n int, fits func(int) bool) int {
 	return sort.Search(min(end+1, n), func(i int) bool { return !fits(i) }) - 1
 }
 
-// bordersOf returns the places where the text may be divided, in order: the ends of its grapheme clusters outside links,
-// and the end of the text.
+// bordersOf returns the places where the text may be divided, in order: the ends of its grapheme clusters outside
+// links, and the end of the text.
 func bordersOf(text string, links []platforms.Link) []border {
 	var borders []border
 	state, rest, lines := -1, text, 0

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/test/realplatforms"
 )
 
-// forX are the rules of a thread on X.
+// forX returns the rules of a thread on X.
 func forX(text string, most int) Rules {
 	x, _ := realplatforms.All().Capabilities(v1alpha1.PlatformX)
 	return Rules{Fits: func(part string) bool { return x.CaptionLength(part) <= x.MaxCaption }, Links: x.Display.Links(text), MaxParts: most}

@@ -12,12 +12,12 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// most is the maximum number of suspensions of a Team, which the schema has too. If there are more, the two that are
-// closest together are merged; deadlines then also shift by the time between them.
+// most is the maximum number of suspensions of a Team, as in the schema. If there are more, the two that are closest
+// together are merged; deadlines then also shift by the time between them.
 const most = 16
 
-// Update returns a team's suspensions brought up to date with whether it is suspended now. It drops those that ended
-// more than keep before the next one or now, since no deadline can depend on them. It does not modify its argument.
+// Update returns a team's suspensions, updated according to whether it is suspended now. It drops those that ended more
+// than keep before the next one or now, since no deadline can depend on them. It does not modify its argument.
 func Update(known []v1alpha1.Suspension, suspended bool, now time.Time, keep time.Duration) []v1alpha1.Suspension {
 	list := slices.Clone(known)
 	at := v1alpha1.NewTime(now)
@@ -67,9 +67,9 @@ func mergeClosest(list []v1alpha1.Suspension) []v1alpha1.Suspension {
 	return slices.Delete(list, nearest+1, nearest+2)
 }
 
-// ShiftDeadline moves a deadline by the time that was suspended between since and the deadline, which itself moves as
-// it does so. Only suspensions that have ended count. It also returns when the last one that it applied ended, which is
-// what to pass as since next time, or zero.
+// ShiftDeadline moves a deadline by the total length of the suspensions between since and the deadline, which itself
+// moves in the process. Only suspensions that have ended count. It also returns the end of the last suspension that it
+// applied, which should be passed as since the next time, or zero.
 func ShiftDeadline(deadline, since time.Time, list []v1alpha1.Suspension) (moved, by time.Time) {
 	moved = deadline
 	for i := range list {
@@ -91,7 +91,7 @@ func ShiftDeadline(deadline, since time.Time, list []v1alpha1.Suspension) (moved
 	return moved, by
 }
 
-// OngoingSince returns when the current suspension began, or zero if there is none.
+// OngoingSince returns the beginning of the current suspension, or zero if there is none.
 func OngoingSince(list []v1alpha1.Suspension) time.Time {
 	if last := len(list) - 1; last >= 0 && list[last].Until == nil {
 		return list[last].From.Time
@@ -99,8 +99,8 @@ func OngoingSince(list []v1alpha1.Suspension) time.Time {
 	return time.Time{}
 }
 
-// PruneAfter returns after how long Update drops all suspensions if the team is not suspended again. It returns zero if
-// there are none, or if one is ongoing.
+// PruneAfter returns the time after which Update drops all suspensions if the team is not suspended again. It returns
+// zero if there are none, or if one is ongoing.
 func PruneAfter(list []v1alpha1.Suspension, now time.Time, keep time.Duration) time.Duration {
 	last := len(list) - 1
 	if last < 0 || list[last].Until == nil {

@@ -120,7 +120,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestMoveInParts checks that shifting several times gives the same result as once.
+// TestMoveInParts checks that shifting several times gives the same result as shifting once.
 func TestMoveInParts(t *testing.T) {
 	list := listed(5, 20, 30, 90, 100, 130)
 	whole, _ := ShiftDeadline(at(60), at(0), list)

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// request is a request to create the model's post, and how far it has got.
+// request is a request to create the model's post, and its progress.
 type request struct {
 	name  string
 	uses  []Use

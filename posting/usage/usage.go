@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usage counts how much of limited resources is used, by the name of the post. It does no I/O; internal/quota
-// stores the count.
+// Package usage counts the use of limited resources, by the name of the post. It does no I/O; internal/quota stores the
+// count.
 //
 // A post takes its share in two steps. The apiserver reserves by name before the post is created (Reserve). The manager
 // confirms by UID when delivery starts (Confirm); from then on the entries count even if the object is deleted. Settle
@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	// reservationTTL is how long a reservation is kept if its post is never created. No request takes that long.
+	// reservationTTL is the time for which a reservation is kept if its post is never created. No request takes that long.
 	reservationTTL = 10 * time.Minute
-	// monthRetention is how long a month's count is kept after its end, for later inspection.
+	// monthRetention is the time for which a month's count is kept after its end, for later inspection.
 	monthRetention = 62 * 24 * time.Hour
-	// sameMoment is how far apart the times of two requests for the same post may be. An immediate post has the time of
-	// its request, so a repeated request is later.
+	// sameMoment is the maximum difference between the times of two requests for the same post. An immediate post has the
+	// time of its request, so a repeated request is later.
 	sameMoment = time.Minute
 
 	monthLayout = "2006-01"
@@ -40,9 +40,9 @@ func Month(at time.Time) string { return at.UTC().Format(monthLayout) }
 type Use struct {
 	// Target is its index in the post.
 	Target int
-	// Count is how much the target uses at most.
+	// Count is the maximum amount that the target uses.
 	Count int
-	// At is when the target is meant to be published.
+	// At is the time when the target is meant to be published.
 	At time.Time
 	// Final means that the use will not change.
 	Final bool
@@ -50,7 +50,7 @@ type Use struct {
 	Assumed bool
 }
 
-// Refusal is about a target that would exceed the limit.
+// Refusal describes a target that would exceed the limit.
 type Refusal struct {
 	Target int
 	// Used is the usage without this target, in the period with the highest usage that contains its time.
@@ -281,7 +281,7 @@ func add(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, entry *v1alpha
 }
 
 // Used returns the usage in the period with the highest usage that contains a time, or in the calendar month. Unlike
-// the stored number, it is relative to that time.
+// the stored number, the result depends on that time.
 func Used(u *v1alpha1.Usage, at time.Time) int { return fullest(&u.Spec, u.Status.Entries, at) }
 
 func fullest(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, at time.Time) int {
@@ -294,7 +294,7 @@ func fullest(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, at time.Ti
 	return most
 }
 
-// from returns how much is used in the period that starts at a time, or in the whole month. A sliding window excludes
+// from returns the usage in the period that starts at the given time, or in the whole month. A sliding window excludes
 // its end, so entries exactly one window apart are never in the same one.
 func from(spec *v1alpha1.UsageSpec, entries []v1alpha1.UsageEntry, start time.Time) int {
 	span := window(spec)
