@@ -19,12 +19,13 @@ type AccountInspector interface {
 
 // AccountInfo is a platform's report on an account.
 type AccountInfo struct {
-	// TikTok holds the options of a TikTok account. It is nil on other platforms, or if TikTok did not return them. An
-	// inspection that returns options runs with every account check; one that returns only rate limits runs less often.
+	// TikTok holds the options of a TikTok account. It is nil on other platforms, or if TikTok did not return them.
+	// An inspection that returns options is part of every account check; one that returns only rate limits runs
+	// less often.
 	TikTok *v1alpha1.TikTokAccount
 	// Mastodon holds the limits of a Mastodon account's server. It is nil on other platforms, or if they are unknown.
 	Mastodon *v1alpha1.MastodonServer
-	// RateLimits are the account's limits and what remains of them.
+	// RateLimits are the account's limits and how much of each remains.
 	RateLimits []RateLimit
 }
 
@@ -37,11 +38,11 @@ const (
 	AppUsage       = "appUsage"
 )
 
-// RateLimit is one of a platform's limits, as the platform reports it.
+// RateLimit is a rate limit as reported by a platform.
 type RateLimit struct {
 	// Name identifies the limit within the platform.
 	Name string
-	// Limit is the maximum, or zero if unknown. Remaining is the unused part.
+	// Limit is the maximum, or zero if unknown. Remaining is the unused amount.
 	Limit, Remaining int
 	// ResetsAt is when the limit next resets, or zero if unknown.
 	ResetsAt time.Time

@@ -24,8 +24,8 @@ type Capabilities struct {
 	MaxCaption    int
 	CaptionUnit   string
 	CaptionLength func(text string) int
-	// OptionsLength returns how much of MaxCaption a target's options take, as CaptionLength counts. It is nil on a
-	// platform without such options.
+	// OptionsLength returns the length of a target's options that counts towards MaxCaption, in the unit of
+	// CaptionLength. It is nil on a platform without such options.
 	OptionsLength func(target *v1alpha1.PostTarget) int
 	// CaptionProblem returns any other problem with a caption, phrased to follow "the caption …", or "" if there is
 	// none.
@@ -35,7 +35,7 @@ type Capabilities struct {
 	CaptionWarning func(text string) string
 
 	// MaxTitle is the maximum title length as counted by TitleLength, or zero on a platform without titles.
-	// TitleProblem does for titles what CaptionProblem does for captions.
+	// TitleProblem is the equivalent of CaptionProblem for titles.
 	MaxTitle     int
 	TitleLength  func(title string) int
 	TitleProblem func(title string) string
@@ -43,7 +43,7 @@ type Capabilities struct {
 	// ForAccount returns the rules for one account. It is nil on a platform where all accounts have the same rules.
 	ForAccount func(account *v1alpha1.ConnectionStatus) Capabilities
 
-	// Display is how the platform shows a caption.
+	// Display describes how the platform shows a caption.
 	Display Display
 
 	// ValidateOptions validates a target's platform-specific options against the ones that the account allows. A draft
@@ -51,11 +51,12 @@ type Capabilities struct {
 	// options.
 	ValidateOptions func(target *v1alpha1.PostTarget, draft bool, account *v1alpha1.ConnectionStatus, path *field.Path) field.ErrorList
 
-	// MaxAltText is the maximum length of a file's alt text in characters; zero means that v1alpha1.MaxAltText is enough.
+	// MaxAltText is the maximum length of a file's alt text in characters; zero means that only v1alpha1.MaxAltText
+	// applies.
 	MaxAltText int
 	// MaxImages is the maximum number of images in an image post.
 	MaxImages int
-	// MaxVideoBytes bounds the size of a video post's file; zero means that the general upload limit is enough.
+	// MaxVideoBytes bounds the size of a video post's file; zero means that only the general upload limit applies.
 	MaxVideoBytes int64
 	// Card bounds the media of one card of a tree.
 	Card CardLimits
@@ -72,13 +73,13 @@ type Capabilities struct {
 	MaxVideoDuration func(account *v1alpha1.ConnectionStatus) time.Duration
 	// TakesThumbnail reports whether the platform needs the chosen thumbnail frame as an image file.
 	TakesThumbnail bool
-	// PublishFetches reports whether the platform fetches images during the visible call, so that the image URLs must
+	// PublishFetches reports whether the platform fetches images during the visible call. The image URLs must then
 	// be ready before it.
 	PublishFetches bool
 
-	// PreparedTTL is how long a preparation lives on the platform; zero on a platform without preparation.
+	// PreparedTTL is how long a preparation remains valid on the platform; zero on a platform without preparation.
 	PreparedTTL time.Duration
-	// SecretUploads reports whether Prepare stores a secret, because its upload URL grants access.
+	// SecretUploads reports whether Prepare stores a secret, such as an upload URL that grants access.
 	SecretUploads bool
 	// CallTimeout bounds one publishing call.
 	CallTimeout time.Duration
@@ -90,24 +91,26 @@ type Capabilities struct {
 	// ListingAuthoritative lists the categories whose listings prove absence: a post that is missing twice after
 	// ListingLag was not published.
 	ListingAuthoritative []v1alpha1.Category
-	// Idempotent reports whether the platform keeps at most one post per Job.Key. Lookup then reads that post by its key,
-	// so a single one settles the outcome of a call that has ended, and repeating the call never publishes twice, even if
-	// the platform is still processing an earlier one. Herald never leaves the outcome to a user.
+	// Idempotent reports whether the platform keeps at most one post per Job.Key. Lookup then reads that post by
+	// its key, so a single lookup settles the outcome of a call that has ended, and repeating the call never
+	// publishes twice, even if the platform is still processing an earlier one. Herald never leaves the outcome to
+	// a user.
 	Idempotent bool
 	// Hosts are the platform's hosts that Herald calls.
 	Hosts Hosts
 	// RefreshLead is how long before expiry a token is renewed.
 	RefreshLead time.Duration
-	// RenewsItself reports whether a valid access token renews itself. The platform then does not have refresh tokens.
+	// RenewsItself reports whether a valid access token is exchanged for a new one. The platform then has no
+	// refresh tokens.
 	RenewsItself bool
 }
 
 // Hosts are the platform's hosts that Herald calls, for firewall rules. All calls use HTTPS on port 443. Hosts that
-// only a browser opens, such as the one of the consent page, are not included.
+// only a browser opens, such as the host of the consent page, are not included.
 type Hosts struct {
 	// Called are the hosts that Herald calls by default; the configuration may replace them.
 	Called []string
-	// Chosen reports whether the servers of accounts are called too, which users choose.
+	// Chosen reports whether Herald also calls the accounts' servers, which users choose.
 	Chosen bool
 	// Named are the hosts that the platform's responses may refer to, for example for uploads: names, or "*." and a
 	// suffix. Herald refuses to call any other host from a response unless it is configured.
@@ -120,12 +123,12 @@ type CardLimits struct {
 	MaxItems, MaxVideos int
 	// Mixed reports whether a card may contain both images and videos.
 	Mixed bool
-	// MaxImageBytes and MaxVideoBytes bound each file; zero means that the general upload limit is enough.
+	// MaxImageBytes and MaxVideoBytes bound each file; zero means that only the general upload limit applies.
 	MaxImageBytes, MaxVideoBytes int64
 }
 
-// ImageLimits are the limits within which a platform accepts an image unchanged. A zero value means that the general
-// upload limit is enough.
+// ImageLimits are the limits within which a platform accepts an image unchanged. A zero value means that only the
+// general upload limit applies.
 type ImageLimits struct {
 	// Types are the accepted formats; nil means all upload formats.
 	Types []v1alpha1.MimeType
@@ -142,7 +145,7 @@ type ImageLimits struct {
 	OnePicture bool
 }
 
-// Of returns the rules for one account. A nil status is that of an account about which nothing is known.
+// Of returns the rules for one account. A nil status means that nothing is known about the account.
 func (c Capabilities) Of(account *v1alpha1.ConnectionStatus) Capabilities {
 	if c.ForAccount == nil || account == nil {
 		return c
@@ -150,7 +153,7 @@ func (c Capabilities) Of(account *v1alpha1.ConnectionStatus) Capabilities {
 	return c.ForAccount(account)
 }
 
-// For returns the rules for a target's captions: options that count towards their length are included in it.
+// For returns the rules for a target's captions. CaptionLength then includes the options that count towards the length.
 func (c Capabilities) For(target *v1alpha1.PostTarget) Capabilities {
 	if c.OptionsLength == nil {
 		return c

@@ -17,11 +17,11 @@ type Config struct {
 	APIURL, WebURL, AuthorizeURL string
 	// ClientID and ClientSecret identify the app. They are needed to connect accounts and to renew tokens.
 	ClientID string
-	// ClientSecret is called for each request that needs the secret; nil means that there is none.
+	// ClientSecret is called for each request that needs the secret; nil means that there is no secret.
 	ClientSecret func() string
 	// ListingLag defaults to the platform's DefaultListingLag.
 	ListingLag time.Duration
-	// Clock is used for expiry times, rate limits and polling. Defaults to the real clock.
+	// Clock is used for expiry times, rate limits and polling. It defaults to the real clock.
 	Clock clock.Clock
 }
 

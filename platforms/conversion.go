@@ -9,7 +9,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Conversion holds the parameters for converting a video that the platform does not accept as it is. The result is an
+// Conversion holds the parameters for converting a video that the platform would not accept unchanged. The result is an
 // MP4 with H.264 and AAC.
 type Conversion struct {
 	// Width and Height are in pixels, and even.
@@ -28,8 +28,8 @@ var bitRates = []struct{ pixels, bits int64 }{{640 * 480, 4_000_000}, {1280 * 72
 // size limit calls for less.
 const maxBits, minBits = 40_000_000, 200_000
 
-// ForConversion returns the limits for teams that have videos converted: DoubtfulVideos are applied too, so that a
-// video that the platform might refuse is converted.
+// ForConversion returns the limits for teams that have videos converted. They include the codecs of DoubtfulVideos, so
+// a video whose codec the platform might refuse is converted.
 func (c Capabilities) ForConversion() VideoLimits {
 	l := c.Videos
 	l.MaxBytes = c.MaxVideoBytes
@@ -56,7 +56,7 @@ func (l VideoLimits) accepts(f *File) bool {
 }
 
 // Conversion returns the parameters for converting a video. The aspect ratio and the duration do not change, so a video
-// that exceeds their limits still does.
+// that exceeds the limits for these will still exceed them.
 func (l VideoLimits) Conversion(f *File) Conversion {
 	width, height := l.size(f.Width, f.Height)
 	c := Conversion{Width: width, Height: height, FrameRate: l.rate(f), BitRate: maxBits}
@@ -91,7 +91,8 @@ func (c Conversion) After(f *File) File {
 	return after
 }
 
-// size returns the size to convert to: the same aspect ratio, within the limits, with even sides, as H.264 requires.
+// size returns the size to convert to: it has the same aspect ratio, is within the limits, and has even sides, as H.264
+// requires.
 func (l VideoLimits) size(width, height int) (int, int) {
 	w, h := float64(width), float64(height)
 	scale := 1.0
@@ -116,11 +117,11 @@ func evenBelow(n float64) int { return max(2*int(n/2), 2) }
 
 func even(n float64) int { return max(2*int(math.Round(n/2)), 2) }
 
-// usualRate is the frame rate to convert to if the original one is too low, variable or unknown: platforms require a
-// constant rate. maxRate is the maximum.
+// usualRate is the frame rate to convert to if the original is too low, variable or unknown, because platforms require
+// a constant rate. maxRate is the maximum.
 const usualRate, maxRate = 30, 60
 
-// rate returns the frame rate to convert to; zero keeps the original one.
+// rate returns the frame rate to convert to; zero keeps the original rate.
 func (l VideoLimits) rate(f *File) float64 {
 	most := l.MaxFrameRate
 	if most == 0 {

@@ -3,14 +3,14 @@
 
 package platforms
 
-// Display is how a platform shows a text, as far as platforms publish it or have shown it for years. Only previews use
-// it: a platform may change it at any time without any effect on delivery.
+// Display describes how a platform shows a text, as documented or as observed for years. Only previews use it, so a
+// change on the platform has no effect on delivery.
 type Display struct {
-	// Links returns the parts of a text that the platform shows as links, in order and without overlaps. It is nil on a
-	// platform that shows none.
+	// Links returns the parts of a text that the platform shows as links, in order and without overlaps. It is nil
+	// on a platform that does not show links.
 	Links func(text string) []Link
-	// FoldAfter and FoldLines are the number of characters and lines that readers see before they ask for more; zero
-	// means that there is no such limit.
+	// FoldAfter and FoldLines are the number of characters and lines shown before the text is folded; zero means
+	// that there is no such limit.
 	FoldAfter, FoldLines int
 }
 
@@ -18,6 +18,6 @@ type Display struct {
 type Link struct {
 	// Start and End are byte offsets: text[Start:End].
 	Start, End int
-	// Shown replaces the text on the platform; empty if the platform shows the text itself.
+	// Shown is what the platform shows instead of the text; empty if it shows the text itself.
 	Shown string
 }

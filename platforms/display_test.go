@@ -75,7 +75,7 @@ func shownAs(text string, start, end int, shown string) string {
 	return text[start:end]
 }
 
-// FuzzLinks verifies that links are in order, do not overlap, are not empty and do not cut characters.
+// FuzzLinks verifies that links are in order, do not overlap, are not empty and do not split characters.
 func FuzzLinks(f *testing.F) {
 	for _, text := range []string{"", "@a #b https://c.example/d", "日本語example.com/é #東京@a", "#@#@\xff@a\xff#b", "www.www.example.com.https://a.example", "a#b.example $a\n$b"} {
 		f.Add(text)

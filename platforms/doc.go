@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package platforms defines the contract of a social platform: the interfaces that each platform package implements,
-// the capabilities that it declares, and the types of results and errors. It does not depend on a platform or a
+// the capabilities that it declares, and the types of results and errors. It does not depend on any platform or on a
 // Kubernetes client.
 //
 // The following rules prevent duplicate and lost posts.
@@ -13,9 +13,10 @@
 // certain outcome. A refusal requires the platform's own error body, because a bare 400 or 403 may come from a proxy in
 // front of the platform. A success with an unreadable id is Unknown. Reads that follow the call, such as for the
 // permalink, and later steps, such as setting a thumbnail, never change the outcome; Result.Note reports their problems
-// to users. An Idempotency-Key is set through client.Call, so that net/http does not repeat the call. Such a key prevents
-// a second post where a lookup misleads, but proves nothing by itself: servers forget it. A platform whose posts have an id of the client's choice derives it from Job.Key and declares
-// Capabilities.Idempotent: repeating its call is harmless, and one read of that id settles a lost response.
+// to users. An Idempotency-Key is set through client.Call, so that net/http does not repeat the call. Such a key
+// prevents a second post if a lookup is wrong, but proves nothing by itself, because servers forget it. A platform that
+// lets the client choose the post's id derives it from Job.Key and declares Capabilities.Idempotent: repeating the call
+// is harmless, and reading that id once settles the outcome of a lost response.
 //
 // A platform that processes the call asynchronously returns Accepted with Result.OperationID. If only the response
 // contains that id, Publish returns immediately, because a crash before the id is stored would lose it. If
@@ -25,9 +26,9 @@
 //
 // Lookup reports absence only after it has read the listing to its last page. An unreadable page, an entry without an
 // id, or an error alongside the data is an error, and Herald retries the lookup. An uncertain match counts as a match:
-// a false match makes a user check the account, but a false absence publishes twice. The platform's own state of a
-// checkpoint is stronger evidence than a listing: it sets LookupResult.Proof, or Refused if the platform gave up. While
-// the platform is still processing, the error is ClassTransient.
+// a false match makes a user check the account, but a false absence publishes twice. The state that the platform
+// returns for a checkpoint is stronger evidence than a listing: it sets LookupResult.Proof, or Refused if the platform
+// gave up. While the platform is still processing, the error is ClassTransient.
 //
 // # Preparing
 //
@@ -40,7 +41,7 @@
 // # Accounts
 //
 // Refresh returns ClassReconnect only if connecting the account again helps. A wrong client secret, an outage or a
-// malformed response must not disconnect an account.
+// malformed response must not cause an account to be disconnected.
 //
 // # Errors, times and numbers
 //

@@ -18,11 +18,11 @@ const (
 	ClassRefresh Class = "refresh"
 	// ClassRateLimited means too many calls; wait until RetryAt.
 	ClassRateLimited Class = "rateLimited"
-	// ClassQuota means a daily or rolling quota is used up; wait for hours.
+	// ClassQuota means a daily or rolling quota is used up; wait several hours.
 	ClassQuota Class = "quota"
-	// ClassRestricted means the platform blocks posting until the account's owner acts there, for example because the
-	// account is locked or suspended. A new token does not help, and only the next call shows whether the restriction
-	// has been lifted.
+	// ClassRestricted means the platform blocks posting until the account's owner takes action there, for example
+	// because the account is locked or suspended. A new token does not help, and only the next call shows whether
+	// the restriction has been lifted.
 	ClassRestricted Class = "restricted"
 	// ClassTransient means the platform has an outage or a temporary error; try again later.
 	ClassTransient Class = "transient"
@@ -53,12 +53,13 @@ type Error struct {
 	Class Class
 	// Problem describes the failure.
 	Problem string
-	// Remedy is the user's remedy; may be empty.
+	// Remedy is what the user can do about it; may be empty.
 	Remedy  string
 	Subject Subject
-	// Code is the platform's name, such as "190/463" or "spam_risk_too_many_posts"; empty if the response has none.
+	// Code is the platform's name for the error, such as "190/463" or "spam_risk_too_many_posts"; empty if the
+	// response has none.
 	Code string
-	// Unlisted is set if the platform's table of errors has no row for Code.
+	// Unlisted is set if the platform's error table has no row for Code.
 	Unlisted bool
 	// RetryAt is when to try again, if the platform returned a time.
 	RetryAt time.Time
@@ -82,7 +83,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// NewError returns an error of a platform's table. Subject and remedy may be empty.
+// NewError returns an Error for a platform's error table. The subject and the remedy may be empty.
 func NewError(class Class, subject Subject, problem, remedy string) Error {
 	return Error{Class: class, Subject: subject, Problem: problem, Remedy: remedy}
 }

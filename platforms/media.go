@@ -18,17 +18,17 @@ import (
 // ErrFileChanged is returned by reads of a File that was overwritten or deleted after it was verified.
 var ErrFileChanged = errors.New("the file is not the one that was verified")
 
-// FileAtFault is returned by reads of a File that can never be sent as it is.
+// FileAtFault is returned by reads of a File that can never be sent unchanged.
 type FileAtFault struct {
-	// Problem follows the file's name in a message. Remedy is the user's remedy.
+	// Problem follows the file's name in a message. Remedy is what the user can do about it.
 	Problem, Remedy string
 }
 
 func (e *FileAtFault) Error() string { return "the file " + e.Problem }
 
-// File is a media file of a post. Its content remains in the store and is never held in memory as a whole.
+// File is one of a post's media files. Its content remains in the store and is never completely held in memory.
 type File struct {
-	// Name is the user's name for the file, for messages.
+	// Name is the file name given by the user, for messages.
 	Name string
 	// MIMEType is the detected type.
 	MIMEType v1alpha1.MimeType
@@ -46,7 +46,8 @@ type File struct {
 	VideoCodec, AudioCodec string
 	// Turned reports whether the metadata rotates or mirrors the image for display.
 	Turned bool
-	// MultiPicture reports whether a JPEG contains more than one image: another view, or the gain map of an HDR image.
+	// MultiPicture reports whether a JPEG contains more than one image, such as another view or the gain map of an
+	// HDR image.
 	MultiPicture bool
 	// Unconvertible is the reason an image cannot be converted, phrased to follow "the file …", or "" if it can be.
 	Unconvertible string
@@ -79,8 +80,8 @@ func FileOf(m *v1alpha1.Media) File {
 func (f *File) IsVideo() bool { return strings.HasPrefix(string(f.MIMEType), "video/") }
 
 // Accepts reports whether the platform accepts an image unchanged. It returns true for videos, and for missing files,
-// whose properties are unknown. No platform documents that it applies the rotation in the metadata, and one that drops
-// the metadata first would show the image on its side. A rotated image is therefore converted if possible.
+// whose properties are unknown. No platform documents that it applies the rotation in the metadata, and a platform that
+// drops the metadata first would show the image on its side, so a rotated image is converted if possible.
 func (l ImageLimits) Accepts(f *File) bool {
 	if f.IsVideo() || f.MIMEType == "" {
 		return true
@@ -100,8 +101,8 @@ func (l ImageLimits) Accepts(f *File) bool {
 		l.MinAspect > 0 && aspect < l.MinAspect || l.MaxAspect > 0 && aspect > l.MaxAspect)
 }
 
-// For returns the limits for one image: with EitherWay, the bounds are swapped to match its orientation. An image beyond
-// MaxPixels gets bounds of the same shape that fit.
+// For returns the limits for one image. With EitherWay, the bounds are swapped to match the image's orientation. If the
+// image exceeds MaxPixels, the bounds are lowered to a size of the same shape that does not.
 func (l ImageLimits) For(f *File) ImageLimits {
 	if l.EitherWay && f.Width != f.Height && (f.Width > f.Height) != (l.MaxWidth > l.MaxHeight) {
 		l.MaxWidth, l.MaxHeight = l.MaxHeight, l.MaxWidth
@@ -114,7 +115,7 @@ func (l ImageLimits) For(f *File) ImageLimits {
 	return l
 }
 
-// lower returns the lower of a bound and a size. A bound of zero means none.
+// lower returns the lower of a bound and a size. A bound of zero means no bound.
 func lower(bound, size int) int {
 	if bound == 0 {
 		return size
@@ -151,7 +152,7 @@ func splitIDs(list string, valid func(id string) bool) []string {
 	return ids
 }
 
-// JoinFileIDs returns the checkpoint that holds the ids of all uploaded files.
+// JoinFileIDs returns the checkpoint that holds the ids of all files, once all are uploaded.
 func JoinFileIDs(ids []string) string { return strings.Join(ids, ",") }
 
 // partIDs is the prefix of a checkpoint that holds only the ids of the first files.
@@ -167,7 +168,7 @@ func (j *Job) PartIDs(valid func(id string) bool) []string {
 	return nil
 }
 
-// JoinPartIDs returns the checkpoint that holds the ids of the first files while others have not been uploaded.
+// JoinPartIDs returns the checkpoint that holds the ids of the files uploaded so far.
 func JoinPartIDs(ids []string) string { return partIDs + JoinFileIDs(ids) }
 
 // Bytes reads the content of one file. Its methods are safe for concurrent use.

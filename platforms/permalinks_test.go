@@ -30,7 +30,7 @@ var _ = []interface {
 	(*x.Platform)(nil), (*threads.Platform)(nil), (*instagram.Platform)(nil), (*facebook.Platform)(nil), (*tiktok.Platform)(nil), (*youtube.Platform)(nil),
 }
 
-// readers returns every platform in its default configuration. None of them is called.
+// readers returns every platform in its default configuration. The tests make no calls to them.
 func readers() platforms.Registry {
 	client := transport.New(transport.Options{})
 	return platforms.Registry{

@@ -10,8 +10,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// Platform is implemented by every social platform: its rules and its account queries. A platform that also publishes
-// is a Publisher. Methods are safe for concurrent use.
+// Platform is implemented for every social platform. It provides the platform's rules and queries accounts. A platform
+// that also publishes is a Publisher. Methods are safe for concurrent use.
 type Platform interface {
 	Accounts
 	// Capabilities returns the platform's rules, which never change.
@@ -35,13 +35,13 @@ type Publisher interface {
 
 // Confirmer is a Publisher that can determine which account a post belongs to.
 type Confirmer interface {
-	// Confirm checks with the platform whether a post belongs to an account. An error means that the platform gave no
+	// Confirm asks the platform whether a post belongs to an account. An error means that the platform gave no
 	// usable response.
 	Confirm(ctx context.Context, account Account, externalID string) (Ownership, error)
 }
 
 // Finisher is a Publisher with a step after publication, such as setting a thumbnail that the platform accepts only for
-// an existing post. With the outcome Posted, Publish has already done this.
+// an existing post. If the outcome of Publish is Posted, Publish has already completed this step.
 type Finisher interface {
 	// Finish makes the remaining calls for a post that Lookup found. It runs before that outcome is recorded, so that a
 	// crash does not skip it, and is idempotent. It returns a message to users, as in Result.Note.
@@ -56,7 +56,7 @@ const (
 	OwnershipConfirmed Ownership = "own"
 	// OwnershipForeign means it belongs to another account.
 	OwnershipForeign Ownership = "foreign"
-	// OwnershipUnknown means the platform does not show the post, which may have been deleted.
+	// OwnershipUnknown means the platform does not return the post, which may have been deleted.
 	OwnershipUnknown Ownership = "unshown"
 )
 
@@ -73,14 +73,14 @@ type Preparer interface {
 	// Prepare can be repeated: content that is never made visible expires on the platform. If job.Checkpoint refers to
 	// an earlier preparation of the same content, Prepare reuses it while it is valid. The checkpoint may cover only a
 	// part, stored by Job.SaveCheckpoint while the rest was in progress: Prepare resumes there if the platform allows
-	// it, and otherwise starts over. ClassDuplicate means that the content has become visible in the meantime, through
-	// a call whose response was lost. Nothing may be sent in that case; the caller looks the post up.
+	// it, and otherwise starts over. ClassDuplicate means that the content has become visible in the meantime,
+	// through a call whose response was lost. Nothing may be sent in that case; the caller looks up the post.
 	Prepare(ctx context.Context, job Job) (checkpoint string, err *Error)
 }
 
 // Accounts identifies accounts and renews their tokens.
 type Accounts interface {
-	// Identify returns the account of a token. Errors are *Error.
+	// Identify returns the account that a token belongs to. Errors are *Error.
 	Identify(ctx context.Context, token Token) (Identity, error)
 
 	// Refresh renews a token. The old refresh token may already be invalid when Refresh returns, so the caller stores
@@ -101,12 +101,14 @@ type Token struct {
 	RefreshExpiresAt time.Time
 	// Scopes are the granted scopes, separated by spaces.
 	Scopes string
-	// App is the installation's client id if the token is known to belong to that app, and empty otherwise: users may
-	// supply tokens of any app. When the platform's responses mention "the app", they mean the token's app.
+	// App is the installation's client id if the token is known to belong to that app, and empty otherwise: users
+	// may supply tokens that belong to any app. When the platform's responses mention "the app", they mean the
+	// token's app.
 	App string
 	// Server is the address of the account's server, from its Connection, on a platform whose users choose it.
 	Server string
-	// ClientID and ClientSecret are those of the app on the server that the token was issued to, if Herald registered it.
+	// ClientID and ClientSecret identify the app on the server that the token was issued to, if Herald registered
+	// it.
 	ClientID, ClientSecret string
 }
 
@@ -135,7 +137,7 @@ type Content struct {
 	// Text is the caption, exactly as the author wrote it; in a tree, the card's text. It is empty if the post has
 	// files and its text is only whitespace.
 	Text string
-	// Language is the text's language as a tag of BCP 47, or "" if the author named none.
+	// Language is the text's language as a BCP 47 tag, or "" if the author did not specify one.
 	Language string
 	// InReplyTo is the platform's id of the previous card in a tree, which this card replies to. It is empty for the
 	// first card and outside trees.
@@ -169,8 +171,9 @@ type Job struct {
 	Content Content
 	// Key identifies the content on an idempotent platform; others ignore it.
 	Key Key
-	// Checkpoint is what Prepare returned for this content. It is empty if there is none, or if the platform is not a
-	// Preparer. Everyone with read access to the post can see it, so it must not grant access.
+	// Checkpoint is the value that Prepare returned for this content. It is empty if the content is not prepared or
+	// the platform is not a Preparer. Everyone with read access to the post can see it, so it must not grant
+	// access.
 	Checkpoint string
 	// Secret is the part of the checkpoint that grants access, such as the URL of an upload session. It is kept in a
 	// Secret, and is empty if Prepare stored none or it was lost.
@@ -181,15 +184,15 @@ type Job struct {
 	AcceptedAt  time.Time
 	// StoreCheckpoint stores the progress of Prepare; see SaveCheckpoint.
 	StoreCheckpoint func(ctx context.Context, checkpoint, secret string) error
-	// SearchFrom is the earliest time when this job can have been published. Lookup ignores older posts.
+	// SearchFrom is the earliest time at which this job can have been published. Lookup ignores older posts.
 	SearchFrom time.Time
 	// BelongsToOther reports whether one of the account's posts is known to belong to another job; Lookup skips such
 	// posts. Nil means that there are none.
 	BelongsToOther func(externalID string) bool
 }
 
-// SaveCheckpoint stores Prepare's progress, so that a later run, in this process or another, can resume there: the job
-// then contains both values. It returns once the secret is stored.
+// SaveCheckpoint stores Prepare's progress, so a later run, in this process or another, can resume there: its job
+// contains both values. SaveCheckpoint returns once the secret is stored.
 func (j *Job) SaveCheckpoint(ctx context.Context, checkpoint, secret string) *Error {
 	if j.StoreCheckpoint == nil {
 		return nil

@@ -23,7 +23,7 @@ type Recent struct {
 	Since time.Time
 	// Limit is the maximum number of posts, at least 1.
 	Limit int
-	// Replies selects replies, such as all cards of a tree but the first, instead of other posts.
+	// Replies selects replies, such as all cards of a tree except the first, instead of other posts.
 	Replies bool
 }
 
@@ -42,7 +42,7 @@ type PostParser interface {
 	// ParsePost parses a post's id, or its address as copied from a browser or an app. It does not call the platform.
 	// It returns false if the input does not identify one of this platform's posts.
 	ParsePost(account Account, entered string) (name PostName, ok bool)
-	// PostHint describes the expected input and where to find it, phrased to follow "enter …".
+	// PostHint describes the expected input and where users find it, phrased to follow "enter …".
 	PostHint() string
 }
 
@@ -50,12 +50,12 @@ type PostParser interface {
 type PostName struct {
 	// ID is the platform's id for the post; empty if the input does not contain it.
 	ID string
-	// Code identifies the post in its address, instead of the id. All addresses of a post have the same code.
+	// Code identifies the post in its address, instead of the id. All of a post's addresses have the same code.
 	Code string
 	// URL is the address without tracking parameters; empty if the input is an id.
 	URL string
-	// Other reports whether the platform may list the post under a different address, so that an address matching no
-	// listed post may still be correct.
+	// Other reports whether the platform may list the post under a different address. An address that matches no
+	// listed post may then still be correct.
 	Other bool
 }
 

@@ -16,7 +16,7 @@ import (
 
 // VideoLimits are a platform's video limits. A zero value means no limit.
 type VideoLimits struct {
-	// Types are the accepted formats; nil means all upload formats, and an empty list none.
+	// Types are the accepted formats; nil means all upload formats, and an empty list means none.
 	Types []v1alpha1.MimeType
 	// MinDuration and MaxDuration bound the playing time.
 	MinDuration, MaxDuration time.Duration
@@ -36,8 +36,8 @@ type VideoLimits struct {
 	Codecs, AudioCodecs []string
 }
 
-// aboutRate is the tolerance for frame rates, as a share of the bound: players round frame times, and a nominal 60 fps
-// often measures 60.02.
+// aboutRate is the tolerance for frame rates, as a fraction of the bound: frame times are rounded, and a nominal 60 fps
+// is often measured as 60.02.
 const aboutRate = 0.02
 
 // Problems returns a message for each limit that a video exceeds, with the video's value and the named platform's
@@ -82,7 +82,7 @@ func (l VideoLimits) Problems(f *File, platform string) []string {
 	return problems
 }
 
-// beside reports whether a codec is known but not in the list.
+// beside reports whether the codec is known and not in the list.
 func beside(codecs []string, codec string) bool {
 	return codec != "" && len(codecs) > 0 && !slices.Contains(codecs, codec)
 }

@@ -24,9 +24,9 @@ var (
 		"X no longer accepts the refresh token: it was revoked, has expired, or was used by another program", "connect the account again")
 )
 
-// isDead reports whether X's error invalid_request means that a token is invalid. Its description is then "Value passed
-// for the token was invalid." (PLhery/node-twitter-api-v2#496). X uses the same code for errors in the request, such as
-// a missing parameter, which connecting the account again would not fix.
+// isDead reports whether an error means that the token is invalid: it is then invalid_request with the description
+// "Value passed for the token was invalid." (PLhery/node-twitter-api-v2#496). X uses the same code for errors in the
+// request, such as a missing parameter, which connecting the account again would not fix.
 func isDead(code, description string) bool {
 	return code == "invalid_request" && strings.Contains(strings.ToLower(description), "the token was invalid")
 }
@@ -65,14 +65,14 @@ func (p *Platform) read(ctx context.Context, action, path string, token platform
 	return resp, nil
 }
 
-// ofAccess are the classes of errors that are about the account or the app, whatever the request.
+// ofAccess are the classes of errors that are about the account or the app, regardless of the request.
 var ofAccess = []platforms.Class{platforms.ClassReconnect, platforms.ClassQuota, platforms.ClassRestricted}
 
 // silentRefusal classifies a successful response that lacks the requested data: X reports some errors in a list next to
 // the data.
 func silentRefusal(resp *transport.Response, failure *platforms.Error) *platforms.Error {
 	if said, explained := parseProblem(resp.Body); explained {
-		// The errors in the list correspond to status 403.
+		// The errors in the list are classified as if the response had status 403.
 		a := &answer{Response: &transport.Response{Status: http.StatusForbidden, Header: resp.Header}, said: said}
 		if r := rowOf(a); r != nil && slices.Contains(ofAccess, r.error.Class) {
 			failure = new(r.error)

@@ -19,12 +19,12 @@ import (
 // adviceUnknown is the remedy for a refusal without a specific cause.
 const adviceUnknown = "check whether X shows a notice for the account at x.com; if not, change the post and post it again"
 
-// errNotFound is the cause of an error for an object that X does not have, or no longer has.
+// errNotFound is the cause of errors for objects that X does not have, or no longer has.
 var errNotFound = errors.New("it is not there")
 
-// documented reports whether a response is a refusal that X documents, so that the request was certainly not executed.
-// A response with another status, or without the explanation that X always gives with the status, may come from a proxy
-// in front of X, after X executed the request.
+// documented reports whether a response is a refusal that X documents, which means that the request was certainly not
+// executed. Responses with other statuses, or without the explanation that X always adds to the status, may come from a
+// proxy in front of X after X executed the request.
 func documented(status int, explained bool) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusTooManyRequests:
@@ -49,7 +49,7 @@ func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error,
 	return p.classifyPost(resp, &platforms.Content{})
 }
 
-// classifyPost is classify for the response to the call that publishes content.
+// classifyPost is like classify, for the response to the call that publishes content.
 func (p *Platform) classifyPost(resp *transport.Response, content *platforms.Content) (failure *platforms.Error, refused bool) {
 	said, explained := parseProblem(resp.Body)
 	a := &answer{Response: resp, said: said, reply: content.InReplyTo != ""}
@@ -68,7 +68,7 @@ func (p *Platform) classifyPost(resp *transport.Response, content *platforms.Con
 	return &known, refused
 }
 
-// classifyAnswer looks a response up in the table. remade reports whether the files must be uploaded again.
+// classifyAnswer looks up a response in the table. remade reports whether the files must be uploaded again.
 func (p *Platform) classifyAnswer(a *answer) (known platforms.Error, remade bool) {
 	if a.Status >= http.StatusInternalServerError {
 		return *p.API.Busy(nil), false
@@ -116,7 +116,7 @@ func (a *answer) shows(s sign) bool {
 func (r *row) code() string { return cmp.Or(r.signs[0].code, r.signs[0].kind) }
 
 // unlisted returns the error for a response that matches no row of the table. The response does not identify the cause,
-// so the error names none.
+// so the error does not name one.
 func unlisted(a *answer) platforms.Error {
 	code := cmp.Or(a.said.code(), fmt.Sprintf("HTTP %d", a.Status))
 	return platforms.Error{
@@ -128,8 +128,7 @@ func unlisted(a *answer) platforms.Error {
 // maxWait is the longest wait that Herald accepts from X, whose longest window is a month.
 const maxWait = 32 * 24 * time.Hour
 
-// retryAt returns when the next call is allowed after a temporary error, or zero if X returns no time or an invalid
-// one.
+// retryAt returns the time of the next allowed call after a temporary error, or zero if X returns no valid time.
 func retryAt(h http.Header, class platforms.Class, now time.Time) time.Time {
 	switch class {
 	case platforms.ClassRateLimited, platforms.ClassQuota, platforms.ClassTransient:

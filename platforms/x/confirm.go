@@ -12,7 +12,7 @@ import (
 )
 
 // Confirm reads a post by its id (GET /2/tweets/{id}) and compares its author with the account. A post that X does not
-// show may have been deleted, or may belong to an account that the reader cannot access.
+// return may have been deleted, or may not be visible to the account.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	if !validID(externalID) {
 		return platforms.OwnershipUnknown, nil

@@ -24,7 +24,8 @@ func links(text string) []platforms.Link {
 }
 
 var (
-	// hashtagLink follows twitter-text's validHashtag: it has a letter, and neither another # nor :// follows.
+	// hashtagLink follows twitter-text's validHashtag: a hashtag contains a letter and is not followed by another #
+	// or by ://.
 	hashtagLink = textlinks.Pattern{
 		Match: regexp.MustCompile(`[#＃](?:[\p{Nd}_][\p{L}\p{M}\p{Nd}_]*)?\p{L}[\p{L}\p{M}\p{Nd}_]*`),
 		Accept: func(before, after string) bool {
@@ -42,20 +43,20 @@ var (
 	}
 )
 
-// continues reports whether the text after a hashtag or a mention shows that it is none.
+// continues reports whether the text after an apparent hashtag or mention shows that it is not one.
 func continues(after string, signs ...rune) bool {
 	first, _ := utf8.DecodeRuneInString(after)
 	return strings.HasPrefix(after, "://") || first == signs[0] || first == signs[1]
 }
 
-// displayedPath is how many characters of an address's path X shows, including the slash (display_url in the API's
-// examples: dev.twitter.com/terms/display-…, youtube.com/watch?v=oHg5SJ…).
+// displayedPath is the number of characters of an address's path that X shows, including the slash (display_url in the
+// API's examples: dev.twitter.com/terms/display-…, youtube.com/watch?v=oHg5SJ…).
 const displayedPath = 15
 
-// beforeHost matches what X leaves out of an address.
+// beforeHost matches the part of an address that X omits.
 var beforeHost = regexp.MustCompile(`(?i)^(?:https?://)?(?:www\.)?`)
 
-// displayURL returns what X shows instead of an address: its host and the beginning of its path.
+// displayURL returns the text that X shows for an address: its host and the beginning of its path.
 func displayURL(address string) string {
 	address = strings.TrimSuffix(address[len(beforeHost.FindString(address)):], "/")
 	host := len(address)

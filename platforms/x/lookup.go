@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// pageSize is the maximum max_results of GET /2/users/{id}/tweets.
+	// pageSize is the maximum value of max_results in GET /2/users/{id}/tweets.
 	pageSize = 100
 
-	// maxPages bounds one lookup: X lists only an account's latest 3200 posts.
+	// maxPages bounds one lookup. X lists only an account's latest 3200 posts.
 	maxPages = 32
 )
 
@@ -38,8 +38,8 @@ var fieldNames = []struct{ parameter, fields string }{
 
 // Lookup searches the account's timeline for the job's text, in posts created at or after job.SearchFrom.
 //
-// It skips replies to posts other than the post of the job, and posts that belong to other jobs. It reports absence
-// only if X returned the complete listing; otherwise it returns an error.
+// It skips posts whose parent is not the job's, and posts that belong to other jobs. It reports absence only if X
+// returned the complete listing; otherwise it returns an error.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	var failure *platforms.Error
 	for _, names := range fieldNames {
@@ -60,7 +60,8 @@ type search struct {
 	text    expectedText
 	media   []string
 	matches listing.Matches
-	// unclear is set if a matching post may be a reply: X returned neither a reference nor a new conversation for it.
+	// unclear is set if a matching post may be a reply to the job's parent: X returned no references for it, but it
+	// does not start a conversation.
 	unclear bool
 }
 
@@ -90,8 +91,9 @@ func (p *Platform) search(ctx context.Context, s *search, fields url.Values) *pl
 	return p.API.TooManyPages()
 }
 
-// fieldsIgnored is the failure for a page without the requested fields. A post without its files, links or references
-// cannot be recognized, so its absence is not proven. The other field names are tried next, as if X had rejected these.
+// fieldsIgnored returns the failure for a page without the requested fields. A post cannot be recognized without its
+// files, links or references, so the page does not prove its absence. The other field names are tried next, as if X had
+// rejected these.
 func (p *Platform) fieldsIgnored() *platforms.Error {
 	return p.API.NoList().Because(errIgnored)
 }
@@ -100,8 +102,8 @@ var errIgnored = errors.New("fields that were asked for are left out")
 
 func (p *Platform) add(s *search, post *listedPost) {
 	id, at := post.ID.String(), post.created()
-	// An uploaded file belongs to one post only, so files identify a post better than its text, which X returns with a
-	// URL for the files at its end.
+	// An uploaded file belongs to only one post, so files identify a post better than its text. X also appends a
+	// URL for the files to the text.
 	fits := s.media == nil && s.text.matches(post) || s.media != nil && post.shows(s.media)
 	switch to := s.job.Content.InReplyTo; {
 	case !fits, listing.IsOld(s.job, at, time.Millisecond), listing.BelongsToOther(s.job, id):
@@ -113,7 +115,7 @@ func (p *Platform) add(s *search, post *listedPost) {
 }
 
 // result returns the matches. X omits the references of a post that has none. If a matching post has no references but
-// does not start a conversation, X may use another name for them, so the card's absence is not proven.
+// does not start a conversation, X may be using another name for them, so the card's absence is not proven.
 func (s *search) result() (platforms.LookupResult, error) {
 	if len(s.matches) == 0 && s.unclear {
 		return platforms.LookupResult{}, platforms.Errorf(platforms.ClassUnknown,
@@ -159,7 +161,7 @@ type listedPost struct {
 	CreatedAt jsondoc.Text `json:"created_at"`
 	// ConversationID is the id of the first post of the conversation (docs.x.com, fundamentals/conversation-id).
 	ConversationID jsondoc.Text `json:"conversation_id"`
-	// Note holds a long post's full text. See fieldNames for its second name and the second name of References.
+	// Note holds a long post's full text. See fieldNames for the second name of this field and of References.
 	Note           listedText  `json:"note_tweet"`
 	NotePost       listedText  `json:"note_post"`
 	References     []reference `json:"referenced_tweets"`
@@ -174,7 +176,7 @@ type reference struct {
 	ID   jsondoc.Text `json:"id"`
 }
 
-// readPage parses a page. X omits "data" if a page is empty; a valid page is then recognized by its "meta".
+// readPage parses a page. If a page is empty, X omits "data", and a valid page is recognized by its "meta".
 func (p *Platform) readPage(resp *transport.Response) (timelinePage, *platforms.Error) {
 	page, _ := jsondoc.Decode[timelinePage](resp.Body)
 	if !page.Meta.Present && page.Data == nil || len(page.Errors) > 0 {
@@ -229,8 +231,8 @@ const (
 	snowflakeShift = 22
 )
 
-// snowflakeTime returns when the post with this id was created, to the millisecond, or false if the id is not a valid X
-// id.
+// snowflakeTime returns the creation time of the post with this id, to the millisecond, or false if the id is not a
+// valid X id.
 func snowflakeTime(id string) (time.Time, bool) {
 	n, err := strconv.ParseUint(id, 10, 63)
 	if err != nil || n>>snowflakeShift == 0 {

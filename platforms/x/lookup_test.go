@@ -214,8 +214,8 @@ func TestLookupCard(t *testing.T) {
 	}
 }
 
-// TestMentionsOfAFirstPost lists a post that starts with a name and is not a reply. X adds no names to it, so it is a
-// different post.
+// TestMentionsOfAFirstPost lists a post that starts with a name and is not a reply. X adds names only to replies, so it
+// is a different post.
 func TestMentionsOfAFirstPost(t *testing.T) {
 	p, _ := newX(t, Config{}, says(200, timeline(post(t, snowflake(noon), "@bob hello"))))
 	if got, err := p.Lookup(t.Context(), jobFor("hello")); err != nil || got.Matches != 0 {
@@ -295,7 +295,7 @@ func TestLookupReadsEveryPage(t *testing.T) {
 	}
 }
 
-// FuzzMatch lists text with a URL as X does, and matches it.
+// FuzzMatch converts text with a URL to the form that X lists, and matches it.
 func FuzzMatch(f *testing.F) {
 	f.Add("see ", "launch", ".", true, false, `{"entities":{"urls":[{"url":1}]}}`)
 	f.Add("a &lt; b & c", "", "\u00a0", false, true, `{"text":"","note_tweet":[]}`)
@@ -326,7 +326,7 @@ func FuzzMatch(f *testing.F) {
 		if wantText(sent + "!").matches(listed) {
 			t.Errorf("%q is found in %v", sent+"!", listed)
 		}
-		// Any listing must be parsed without a panic, and an empty text must match nothing.
+		// Any listing must be parsed without a panic, and an empty text must not match anything.
 		if doc, ok := jsondoc.Decode[*listedPost]([]byte(noise)); ok {
 			wantText(sent).matches(doc)
 			if wantText(" ").matches(doc) {

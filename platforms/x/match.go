@@ -14,9 +14,9 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// X changes a post's text: it replaces every URL with one of t.co, writes three characters as HTML entities, prefixes a
-// reply with the names mentioned before, and may change whitespace and how letters are composed. The sent text is
-// therefore compared with the listed one after reverting each of these changes.
+// X changes a post's text: it replaces every URL with a t.co URL, writes three characters as HTML entities, prefixes a
+// reply with the names of the conversation's members, and may change whitespace and how letters are composed. The sent
+// text is therefore compared with the listed one after reverting each of these changes.
 
 type expectedText struct {
 	// text is the job's text, in the form used for comparison.
@@ -30,7 +30,7 @@ func expectedFrom(content *platforms.Content) expectedText {
 
 // mention is an account name in front of a reply. X adds the names of everyone in the conversation, unless the call
 // excludes them (X's guide to conversation ids and the payloads of its activity API, where display_text_range starts
-// after them; xdevplatform/twitter-api-typescript-sdk#93). Names have up to 15 characters, some old ones up to 20.
+// after them; xdevplatform/twitter-api-typescript-sdk#93). Names have up to 15 characters; some old ones have up to 20.
 var mention = regexp.MustCompile(`^@[A-Za-z0-9_]{1,20} `)
 
 // entities reverts the only three escapes that X makes, in one pass: "&lt;" in the sent text is listed as "&amp;lt;".
@@ -53,8 +53,8 @@ func (w expectedText) matches(post *listedPost) bool {
 	return w.matchesText(text.Fold(entities.Replace(written)), links) || w.matchesText(text.Fold(written), links)
 }
 
-// matchesText reports whether a listed text is the wanted one. For a reply, the names in front of it are removed one by
-// one: the author may have written some of them.
+// matchesText reports whether a listed text is the wanted one. The names in front of a reply are removed one at a time,
+// because the author may have written some of them.
 func (w expectedText) matchesText(listed string, links []link) bool {
 	for {
 		if w.fits(listed, links) {
@@ -97,8 +97,8 @@ func (t *listedText) links() []link {
 		if unescaped, err := url.PathUnescape(expanded); err == nil {
 			l.add(unescaped)
 		}
-		// The displayed form has an international domain as it was typed. A long one is truncated and ends in an
-		// ellipsis.
+		// The displayed form contains an international domain as it was typed. A long URL is truncated and ends
+		// in an ellipsis.
 		if shown := entity.Display.String(); !strings.HasSuffix(shown, "…") {
 			l.add(shown)
 		}
@@ -127,7 +127,7 @@ func (w expectedText) fits(listed string, links []link) bool {
 	if len(links) == 0 {
 		return listed == w.text
 	}
-	// If one short address is a prefix of another, the longer one must be replaced first.
+	// If one short URL is a prefix of another, the longer one must be replaced first.
 	slices.SortStableFunc(links, func(a, b link) int { return len(b.short) - len(a.short) })
 	var forms []string
 	for _, l := range links {

@@ -35,7 +35,7 @@ type problemDoc struct {
 	OAuth       jsondoc.Text `json:"error"`
 }
 
-// parseProblem parses a response body. It returns false if the body is in none of X's error formats, for example
+// parseProblem parses a response body. It returns false if the body does not have one of X's error formats, for example
 // because it came from a proxy.
 func parseProblem(body []byte) (*problem, bool) {
 	answer, _ := jsondoc.Decode[struct {
@@ -82,7 +82,7 @@ func (p *problem) isKind(names ...string) bool {
 
 func (p *problem) hasCode(code string) bool { return slices.Contains(p.codes, code) }
 
-// kindBlank is the type of a problem without information beyond its status.
+// kindBlank is the type of a problem that contains no information beyond its status.
 const kindBlank = "about:blank"
 
 // codeForm matches the form of the codes and kinds that X documents.

@@ -11,15 +11,15 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// The prefixes of X's rate limit headers: for 15 minutes, for an account's day and for the app's day.
+// The prefixes of X's rate limit headers: for 15 minutes, and for an account and an app per day.
 const (
 	window    = "x-rate-limit"
 	userDaily = "x-user-limit-24hour"
 	appDaily  = "x-app-limit-24hour"
 )
 
-// rateLimits returns X's limits from a response to POST /2/tweets. Every response has the first limit, and only some
-// have the others.
+// rateLimits returns X's limits from a response to POST /2/tweets. Every response contains the first limit, but only
+// some contain the others.
 func rateLimits(h http.Header, now time.Time) []platforms.RateLimit {
 	var told []platforms.RateLimit
 	for _, limit := range []struct {

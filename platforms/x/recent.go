@@ -15,10 +15,10 @@ import (
 	"github.com/herald-social/herald/platforms/internal/permalink"
 )
 
-// minListed is the minimum max_results of GET /2/users/{id}/tweets (docs.x.com, "Get Posts").
+// minListed is the minimum value of max_results in GET /2/users/{id}/tweets (docs.x.com, "Get Posts").
 const minListed = 5
 
-// RecentPosts reads the first page of the account's timeline, which has the newest posts first.
+// RecentPosts reads the first page of the account's timeline, which lists the newest posts first.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
 	var failure *platforms.Error
 	for _, names := range fieldNames {

@@ -14,7 +14,7 @@ type sign struct {
 	status int
 	// kind is the last path segment of a problem's "type", and code a numeric code of the old API.
 	kind, code string
-	// words must all be part of the response's text, in lower case.
+	// words must all occur in the response's text, in lower case.
 	words []string
 	// spent is the header prefix of an exhausted rate limit.
 	spent string

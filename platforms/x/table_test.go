@@ -25,12 +25,12 @@ func problemOf(kind, detail string) string {
 	return fmt.Sprintf(`{"title":"…","detail":%q,"type":"https://api.x.com/2/problems/%s"}`, detail, kind)
 }
 
-// legacy returns a response of X in the old API's format.
+// legacy returns a response from X in the old API's format.
 func legacy(code int, message string) string {
 	return fmt.Sprintf(`{"errors":[{"code":%d,"message":%q}]}`, code, message)
 }
 
-// words returns a response of X that contains only words.
+// words returns a response from X that contains only words.
 func words(detail string) string {
 	return fmt.Sprintf(`{"title":"Forbidden","detail":%q,"type":"about:blank","status":403}`, detail)
 }
@@ -48,7 +48,7 @@ func factsOf(e *platforms.Error) facts {
 	return facts{e.Class, e.Subject, e.Code, e.AppWide, e.Unlisted}
 }
 
-// TestTable lists the responses of X that identify each row of the table.
+// TestTable lists the responses that identify each row of the table.
 func TestTable(t *testing.T) {
 	const (
 		account, app, text, file = platforms.SubjectAccount, platforms.SubjectApp, platforms.SubjectText, platforms.SubjectFile
@@ -134,7 +134,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestUnlisted tests responses that match no row: they blame neither text nor file, and their code is reported.
+// TestUnlisted tests responses that match no row: the error must not blame the text or a file, and must contain the
+// code.
 func TestUnlisted(t *testing.T) {
 	tests := []struct {
 		reason     string

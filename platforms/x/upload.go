@@ -27,15 +27,15 @@ const (
 	// noteEvery is the number of chunks between two checkpoints: after an interruption, at most this many are sent
 	// again.
 	noteEvery = 2
-	// appendTries is the maximum number of attempts for one chunk. X accepts a chunk again under the same number.
+	// appendTries is the maximum number of attempts for one chunk. X accepts the same chunk number again.
 	appendTries = 3
 	// mediaLasts is how long X keeps an upload ("expires_after_secs" in its responses is 86,400), and minLeft how
-	// much of that must remain for an image to be reused.
+	// much of that time must remain for an image to be reused.
 	mediaLasts = 24 * time.Hour
 	minLeft    = time.Hour
 	// uploadTimeout bounds one upload request.
 	uploadTimeout = 2 * time.Minute
-	// minPause and longestPause bound the pauses between status calls for a video, whatever X recommends.
+	// minPause and longestPause bound the pauses between status calls for a video, regardless of what X recommends.
 	minPause     = 500 * time.Millisecond
 	longestPause = 30 * time.Second
 )
@@ -66,9 +66,9 @@ func unprocessed(file *platforms.File) *platforms.Error {
 // Prepares reports whether the content has files, which are uploaded before the post.
 func (*Platform) Prepares(content platforms.Content) bool { return len(content.Media) > 0 }
 
-// Prepare uploads a post's files and waits until X has processed them. It reuses earlier uploads, and parts of a video,
-// while X has them. Files that X reported as unknown to the publishing call are uploaded again: there is no other way
-// to detect that an image no longer exists.
+// Prepare uploads a post's files and waits until X has processed them. It reuses earlier uploads, including parts of a
+// video, while X has them. Files that X reported as unknown to the publishing call are uploaded again: there is no
+// other way to detect that an image no longer exists.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if ids := job.FileIDs(validID); ids != nil && !p.isLost(job.Checkpoint) {
 		failure := p.allReady(ctx, job, ids)
@@ -99,9 +99,9 @@ func (p *Platform) isLost(checkpoint string) bool {
 
 // allReady waits until X has processed the earlier uploads, and fails if X no longer has them.
 //
-// Images are not checked. X only has a state for files that it processes, which are those with processing_info in the
-// response to their upload (guide to media uploads, "Check status"): for an image, the status call returns 404 "no such
-// page" (PLhery/node-twitter-api-v2#336, tweepy/tweepy#1851). An image's age follows from its id.
+// Images are not checked. X has a state only for files that it processes: those with processing_info in the response to
+// their upload (guide to media uploads, "Check status"). For an image, the status call returns 404 "no such page"
+// (PLhery/node-twitter-api-v2#336, tweepy/tweepy#1851). An image's age is calculated from its id.
 func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string) *platforms.Error {
 	for i, id := range ids {
 		file := &job.Content.Media[i]
@@ -122,9 +122,9 @@ func (p *Platform) allReady(ctx context.Context, job platforms.Job, ids []string
 	return nil
 }
 
-// isUploadLost reports whether an error means that an upload is unusable: X keeps it for a day, and may no longer have
-// it. Rate limits, outages and expired tokens do not affect the upload, and sending every file again would not fix
-// them.
+// isUploadLost reports whether an error means that an upload is unusable: X keeps uploads for only a day, so it may no
+// longer have it. Rate limits, outages and expired tokens do not affect the upload, and sending every file again would
+// not fix them.
 func isUploadLost(failure *platforms.Error) bool {
 	return failure.Class == platforms.ClassPermanent || errors.Is(failure, errNotFound)
 }
@@ -144,7 +144,7 @@ func (p *Platform) uploadImage(ctx context.Context, job platforms.Job, file *pla
 	return mediaID(resp, file)
 }
 
-// describe sets the alt text of an upload, which has to happen before the post is created. It can be repeated.
+// describe sets an upload's alt text, which is only possible before the post is created. It can be repeated.
 func (p *Platform) describe(ctx context.Context, job platforms.Job, file *platforms.File, id string) *platforms.Error {
 	if file.AltText == "" {
 		return nil
@@ -210,19 +210,20 @@ func (p *Platform) finishVideo(ctx context.Context, job platforms.Job, file *pla
 		return failure
 	}
 	if len(job.Content.Media) == 1 {
-		// The whole file has arrived; processing may take longer than one preparation lasts.
+		// The whole file has arrived, but processing may take longer than one preparation.
 		if failure := job.SaveCheckpoint(ctx, started.id, ""); failure != nil {
 			return failure
 		}
 	}
 	if createdID(resp.Body) != "" && readProcessing(resp).State == "" {
-		// X does not process it, so it is ready ("Chunked Media Upload"). STATUS would return 404, as for images.
+		// X does not process the video, so it is ready ("Chunked Media Upload"). STATUS would return 404, as
+		// for images.
 		return nil
 	}
 	return p.waitProcessed(ctx, job, file, started.id)
 }
 
-// part is an upload whose first segments have arrived. Its id grants no access without the account's token.
+// part is an upload whose first segments have arrived. Without the account's token, its id does not grant access.
 type part struct {
 	id       string
 	segments int
@@ -312,7 +313,7 @@ func (p *Platform) callMedia(ctx context.Context, job platforms.Job, file *platf
 	return p.checkMedia(resp, file)
 }
 
-// checkMedia returns the response to a call for a file if it is a success.
+// checkMedia returns the response to a call about a file, or the error if the call did not succeed.
 func (p *Platform) checkMedia(resp *transport.Response, file *platforms.File) (*transport.Response, *platforms.Error) {
 	if resp.Status < http.StatusOK || resp.Status >= http.StatusMultipleChoices {
 		failure, _ := p.classify(resp)

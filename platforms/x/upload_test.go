@@ -41,10 +41,12 @@ func filmOf(size int64) platforms.Job {
 	return platforms.Job{Content: platforms.Content{Category: v1alpha1.CategoryVideo, Media: []platforms.File{film}}}
 }
 
-// uploads handles uploads as X does. It has an upload with the id "5", and gives new ones the id "7".
+// uploads is a server that handles uploads as X does. It has an upload with the id "5", and assigns the id "7" to new
+// ones.
 type uploads struct {
 	mu sync.Mutex
-	// forgotten is the id that it no longer has, and status the status that it responds with.
+	// forgotten is the id of an upload that the server no longer has, and status is the status that it then
+	// responds with.
 	forgotten string
 	status    int
 	did       []string
@@ -151,8 +153,8 @@ func TestUploadResumes(t *testing.T) {
 	}
 }
 
-// TestProcessingResumes interrupts a preparation while X processes a video. The next one continues to wait for the same
-// upload.
+// TestProcessingResumes interrupts a preparation while X is processing a video. The next preparation continues to wait
+// for the same upload.
 func TestProcessingResumes(t *testing.T) {
 	for name, size := range map[string]int64{"one chunk": 1, "six chunks": 5*chunk + 1} {
 		t.Run(name, func(t *testing.T) {
@@ -194,7 +196,7 @@ func TestProcessingResumes(t *testing.T) {
 	}
 }
 
-// TestImagesHaveNoState prepares two images again. X has no state for images, and their ids contain the time of
+// TestImagesHaveNoState prepares two images again. X has no state for images, but their ids contain the time of the
 // upload.
 func TestImagesHaveNoState(t *testing.T) {
 	fresh, old := snowflake(noon.Add(-22*time.Hour)), snowflake(noon.Add(-23*time.Hour-time.Minute))
@@ -357,8 +359,8 @@ func TestLostFilesAreSentAgain(t *testing.T) {
 	}
 }
 
-// FuzzPart checks that every accepted checkpoint of a part contains an upload and a valid number of segments, and is
-// written back in the same form.
+// FuzzPart checks that every accepted checkpoint of a part contains an upload and a valid number of segments, and that
+// formatting it results in an equivalent checkpoint.
 func FuzzPart(f *testing.F) {
 	for _, checkpoint := range []string{"part:1991:3", "part::1", "part:1991:-1", "part:1991:99999999", "part:1/2:1", "1991"} {
 		f.Add(checkpoint)

@@ -31,13 +31,13 @@ const (
 	DefaultAuthorizeURL = "https://x.com"
 
 	// DefaultListingLag is how long a post may be missing from its author's timeline. X does not document a lag;
-	// measurements by others suggest 10 to 30 seconds, and absence requires two lookups after the lag.
+	// measurements by others suggest 10 to 30 seconds. Proving absence takes two lookups after the lag.
 	DefaultListingLag = 15 * time.Second
 
 	// callTimeout bounds POST /2/tweets, which usually takes well under a second.
 	callTimeout = 20 * time.Second
 
-	// maxImages is the maximum number of images in a post, and in a card of a tree.
+	// maxImages is the maximum number of images in a post or in a card of a tree.
 	maxImages = 4
 	// maxImageBytes and maxVideoBytes bound a post's files (X's guide to media, "Best practices": 5 MB, and 512 MB for
 	// an ordinary account).
@@ -62,9 +62,9 @@ var videos = platforms.VideoLimits{
 	Codecs: []string{"h264", "hevc"},
 }
 
-// doubtfulVideos are the limits that apply to every account. A change in September 2026 is meant to allow ordinary
-// accounts 20 minutes instead of 140 seconds. The guide lists only H.264 and AAC, but X has accepted HEVC videos from
-// phones.
+// doubtfulVideos are the limits that apply to every account. Since a change in September 2026, ordinary accounts are
+// supposed to be allowed 20 minutes instead of 140 seconds. The guide lists only H.264 and AAC, but X has accepted HEVC
+// videos from phones.
 var doubtfulVideos = platforms.VideoLimits{MaxDuration: 140 * time.Second, Codecs: []string{"h264"}, AudioCodecs: []string{"aac"}}
 
 // Config configures access to X and its app. An app without a secret is a public client.
@@ -74,8 +74,8 @@ type Config = platforms.Config
 type Platform struct {
 	oauth2.Base
 
-	// lost has the checkpoints whose files X reported as unknown. It is kept in memory only: after a restart, the next
-	// call detects them again.
+	// lost contains the checkpoints whose files X reported as unknown. It is kept in memory only: after a restart,
+	// the next call detects them again.
 	lost *lru.Cache
 }
 
@@ -109,7 +109,7 @@ func app(c *Config) oauth2.App {
 }
 
 // Capabilities declares X's rules for an account without a subscription. They allow 280 weighted characters even if the
-// account has a subscription, which may end before a scheduled post is due.
+// account has a subscription, because it may end before a scheduled post is due.
 func (p *Platform) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
 		Categories:           []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree},
@@ -141,7 +141,7 @@ func imageTypes() []v1alpha1.MimeType {
 	return []v1alpha1.MimeType{v1alpha1.MimeJPEG, v1alpha1.MimePNG, v1alpha1.MimeWebP}
 }
 
-// captionProblem returns why X refuses a caption, other than its length.
+// captionProblem returns the problem that X has with a caption, other than its length, or "" if there is none.
 func captionProblem(text string) string {
 	switch {
 	case tweettext.HasInvalidCharacter(text):
@@ -153,12 +153,12 @@ func captionProblem(text string) string {
 	}
 }
 
-// cashtag is a $ABC in text: one to six letters, and up to two more after a dot or an underscore (twitter-text,
-// regexp/cashtag).
+// cashtag matches a cashtag such as $ABC: one to six letters, and up to two more after a dot or an underscore
+// (twitter-text, regexp/cashtag).
 var cashtag = regexp.MustCompile(`(?i)(?:^|\s)(\$[a-z]{1,6}(?:[._][a-z]{1,2})?)\b`)
 
-// captionWarning returns why X refuses a caption from apps on its self-serve plans: a second cashtag ("Manage Posts").
-// Enterprise apps may post several, and Herald cannot determine the plan of its app.
+// captionWarning returns the problem that X has with a caption from an app on a self-serve plan: more than one cashtag
+// ("Manage Posts"). Enterprise apps may post several, and Herald cannot determine its app's plan.
 func captionWarning(text string) string {
 	if len(cashtag.FindAllString(text, 2)) < 2 {
 		return ""

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// noon is the time of these tests.
+// noon is the current time in these tests.
 var noon = recorder.Noon
 
 var (
@@ -94,7 +94,7 @@ func TestSnowflake(t *testing.T) {
 			t.Errorf("%q is no id of X's, but got a time", id)
 		}
 	}
-	// The bound is exclusive: a post of the same millisecond is above it.
+	// The bound is exclusive, so the id of a post from the same millisecond is above it.
 	bound, _ := snowflakeTime(idBefore(at))
 	if want := at.Add(-time.Millisecond); !bound.Equal(want) {
 		t.Errorf("the bound is %v, want %v", bound, want)
@@ -157,8 +157,8 @@ func TestRefresh(t *testing.T) {
 			says(401, `{"error":"invalid_client"}`), platforms.ClassTransient))
 }
 
-// TestRefreshOfAConfidentialClient renews a token through an app with a secret, which is in the header and not in the
-// body.
+// TestRefreshOfAConfidentialClient renews a token through an app with a secret, which must be sent in the header and
+// not in the body.
 func TestRefreshOfAConfidentialClient(t *testing.T) {
 	app := Config{ClientID: "id", ClientSecret: func() string { return "secret" }}
 	p, server := newX(t, app, says(200, `{"access_token":"a2","refresh_token":"r2"}`))

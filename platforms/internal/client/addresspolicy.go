@@ -12,14 +12,14 @@ import (
 	"github.com/herald-social/herald/internal/text"
 )
 
-// AddressPolicy decides which URLs from a platform's responses may be called. Such a URL is also read back from a
-// Secret, which others may have written, so it is checked for every call.
+// AddressPolicy decides which URLs from a platform's responses may be called. Such a URL may also have been read from a
+// Secret that others can write, so it is checked before every call.
 type AddressPolicy struct {
 	// Hosts are the platform's hosts, as in platforms.Hosts. They are called only over HTTPS, on port 443, and at
 	// public IP addresses.
 	Hosts []string
 	// Configured are addresses from the configuration; empty ones are ignored. A URL with the same scheme, host and
-	// port may be called even if it resolves to a private IP address, because it is the sandbox.
+	// port may be called even if it resolves to a private IP address, because it may be the sandbox.
 	Configured []string
 }
 
@@ -29,8 +29,8 @@ var (
 	errForeign = errors.New("the address that the platform handed out is not of its hosts")
 )
 
-// longestAddress is the maximum length of a URL, in bytes. It is stored in a Secret together with the URLs of all the
-// post's targets. Real ones are a few hundred bytes long, and TikTok allows 256.
+// longestAddress is the maximum length of a URL, in bytes. The URLs of all of a post's targets are stored in one
+// Secret. Real ones are a few hundred bytes long, and TikTok's are at most 256.
 const longestAddress = 8 << 10
 
 // longestHost is the maximum length of a foreign host name in a log line, in bytes.

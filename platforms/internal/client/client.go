@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package client makes calls to the platforms and classifies missing and unusable responses.
+// Package client makes calls to the platforms and classifies the errors of missing and unusable responses.
 package client
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/internal/transport"
 )
 
-// Client calls one of a platform's hosts.
+// Client makes calls to one of a platform's hosts.
 type Client struct {
 	// Platform is the label in metrics and Name the name in messages.
 	Platform, Name string
@@ -40,8 +40,8 @@ type Call struct {
 	Action string
 	// Path is appended to the base URL. It starts with a slash and may contain a query.
 	Path string
-	// URL replaces base URL and path. It is a URL from a platform's response, which grants access: it is called only if
-	// Client.Addresses allows it, and does not appear in errors.
+	// URL replaces the base URL and the path. It comes from a platform's response and may grant access, so it is
+	// called only if Client.Addresses allows it, and does not appear in errors.
 	URL string
 	// Method defaults to GET without a body and to POST with one.
 	Method string
@@ -124,18 +124,18 @@ func (c *Client) Do(ctx context.Context, call Call) (*transport.Response, error)
 	}, req)
 }
 
-// NotSent reports whether a call failed before any of it can have reached the platform.
+// NotSent reports whether a call failed before any part of it can have reached the platform.
 func NotSent(err error) bool {
 	failure, ok := errors.AsType[*transport.Error](err)
 	return ok && !failure.Sent
 }
 
-// Address returns the configured address, or the default if there is none, without a trailing slash.
+// Address returns the configured address, or otherwise if it is empty, without a trailing slash.
 func Address(configured, otherwise string) string {
 	return strings.TrimRight(cmp.Or(configured, otherwise), "/")
 }
 
-// Wait waits for pause. If the context ends first, it returns the context's cause.
+// Wait waits for the duration of pause. If the context ends first, it returns the context's cause.
 func Wait(ctx context.Context, clk clock.Clock, pause time.Duration) error {
 	timer := clk.NewTimer(pause)
 	defer timer.Stop()

@@ -92,7 +92,7 @@ func TestInvalidAddresses(t *testing.T) {
 	}
 }
 
-// TestSilence tests how each kind of call ends without a response.
+// TestSilence tests the result of each kind of call if there is no response.
 func TestSilence(t *testing.T) {
 	var (
 		client = Client{Name: "X"}
@@ -158,7 +158,7 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestShortFile reads a file that is shorter than announced, and one whose reads fail. Neither may result in a complete
+// TestShortFile sends a file that is shorter than announced, and one whose reads fail. Neither may result in a complete
 // form.
 func TestShortFile(t *testing.T) {
 	broken := errors.New("broken")
@@ -181,7 +181,7 @@ func TestShortFile(t *testing.T) {
 }
 
 // FuzzNamed checks that a URL from a platform's response only leads to the platform's hosts or to a configured address.
-// It compares the host that is really called rather than the one that the URL seems to contain.
+// It checks the host that is actually called, rather than the one that appears in the URL.
 func FuzzNamed(f *testing.F) {
 	for _, seed := range []string{
 		"https://www.googleapis.com/upload?id=1", "https://WWW.GoogleAPIs.com:443/", "https://upload.example", "http://127.0.0.1:8080/a", "https://gateway.corp:443/b",
@@ -221,7 +221,7 @@ func FuzzNamed(f *testing.F) {
 	})
 }
 
-// called returns the host and port that net/http dials for a URL, or "" if it dials none.
+// called returns the host and port that net/http dials for a URL, or "" if it does not dial any.
 func called(t *testing.T, address string) (host string) {
 	t.Helper()
 	errDialed := errors.New("dialed")
@@ -301,8 +301,8 @@ func TestNamedAddresses(t *testing.T) {
 	}
 }
 
-// TestForeignAddress calls a URL that is not the platform's, as if it came from a response or a Secret. No call reaches
-// it, and a token certainly does not.
+// TestForeignAddress calls a URL that is not the platform's, as if it came from a response or a Secret. Neither the
+// call nor a token may reach it.
 func TestForeignAddress(t *testing.T) {
 	var calls, tokens atomic.Int32
 	inside := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -323,7 +323,7 @@ func TestForeignAddress(t *testing.T) {
 	}
 }
 
-// TestUnconfirmed tests that every failure of such a URL has the same message.
+// TestUnconfirmed tests that every failure of a call to such a URL has the same message.
 func TestUnconfirmed(t *testing.T) {
 	c := Client{Name: "X"}
 	file := &platforms.File{Name: "a.mp4"}

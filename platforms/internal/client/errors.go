@@ -12,7 +12,7 @@ import (
 // correctConfiguration is the remedy for errors that only an administrator can fix.
 const correctConfiguration = "the administrator has to correct it in Herald's configuration"
 
-// Unanswered returns the error for a repeatable call without a response.
+// Unanswered returns the error for a call that can be repeated, if there was no response.
 func (c *Client) Unanswered(err error) *platforms.Error {
 	switch {
 	case errors.Is(err, errBadBaseURL):
@@ -24,8 +24,8 @@ func (c *Client) Unanswered(err error) *platforms.Error {
 	}
 }
 
-// uploadUnanswered is Unanswered for a call that sends a file, which may have failed to be read. named reports whether
-// the URL came from the platform's response.
+// uploadUnanswered is like Unanswered, for a call that sends a file, which may have changed in the meantime. named
+// reports whether the URL came from the platform's response.
 func (c *Client) uploadUnanswered(file *platforms.File, err error, named bool) *platforms.Error {
 	switch {
 	case errors.Is(err, platforms.ErrFileChanged):
@@ -37,16 +37,16 @@ func (c *Client) uploadUnanswered(file *platforms.File, err error, named bool) *
 	}
 }
 
-// Unconfirmed is the error for calls to a URL from a platform's response. It covers every failure except errors from
-// the platform itself: no connection, no response, or a status that could come from another server. The message is
+// Unconfirmed returns the error for calls to a URL from a platform's response. It covers every failure except errors
+// from the platform itself: no connection, no response, or a status that could come from another server. The message is
 // always the same, because a user who can plant a URL must not be able to probe its host through the post's status. The
-// cause is in the log. The class is ClassTransient or ClassUnknown, which a post does not show.
+// cause is only logged. The class is ClassTransient or ClassUnknown, which a post's status does not show.
 func (c *Client) Unconfirmed(class platforms.Class, cause error) *platforms.Error {
 	return platforms.Errorf(class, "%s did not confirm the upload", c.Name).Because(cause)
 }
 
-// UploadInDoubt is the result of a publishing call to a URL from the platform's response if there was no response to
-// it, or none that settles the outcome.
+// UploadInDoubt returns the result of a publishing call to a URL from the platform's response if no response settles
+// the outcome.
 func (c *Client) UploadInDoubt(cause error) platforms.Result {
 	if NotSent(cause) {
 		return platforms.Result{Outcome: platforms.NotSent, Err: c.Unconfirmed(platforms.ClassTransient, cause)}
@@ -54,7 +54,7 @@ func (c *Client) UploadInDoubt(cause error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: c.Unconfirmed(platforms.ClassUnknown, cause)}
 }
 
-// PublishUnanswered is the result of a publishing call without a response.
+// PublishUnanswered returns the result of a publishing call without a response.
 func (c *Client) PublishUnanswered(err error) platforms.Result {
 	failure := c.Unanswered(err)
 	if NotSent(err) {
@@ -64,16 +64,16 @@ func (c *Client) PublishUnanswered(err error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: failure}
 }
 
-// InDoubt is the result of a publishing call whose response does not settle the outcome: it may come from a proxy in
-// front of the platform, after the platform processed the call.
+// InDoubt returns the result of a publishing call whose response does not settle the outcome: a proxy in front of the
+// platform may have sent it after the platform processed the call.
 func (c *Client) InDoubt(status int, cause error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown,
 		"%s answered with HTTP status %d, which does not show whether it published the post", c.Name, status).Because(cause)}
 }
 
-// NotPosted is the result of a publishing call that did not succeed, as the platform classifies its response. Unless the
-// platform has refused the post, the outcome is unknown. A duplicate may be this very post, published by a call whose
-// response was lost.
+// NotPosted returns the result of a publishing call that did not succeed, given the platform's classification of the
+// response. Unless the platform has refused the post, the outcome is unknown. A duplicate may be this very post,
+// published by a call whose response was lost.
 func (c *Client) NotPosted(status int, failure *platforms.Error, refused bool) platforms.Result {
 	switch {
 	case !refused:
@@ -88,42 +88,42 @@ func (c *Client) NotPosted(status int, failure *platforms.Error, refused bool) p
 	}
 }
 
-// NoID is the result of a publishing call that succeeded without a readable id.
+// NoID returns the result of a publishing call that succeeded without returning a readable id.
 func (c *Client) NoID() platforms.Result {
 	return platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "%s confirmed the post without a readable id", c.Name)}
 }
 
-// Nonsense is the error for a response in an undocumented format.
+// Nonsense returns the error for a response in an undocumented format.
 func (c *Client) Nonsense(status int, cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown, "%s returned a response that Herald does not understand (HTTP status %d)", c.Name, status).Because(cause)
 }
 
-// Busy is the error for a platform outage.
+// Busy returns the error for a platform outage.
 func (c *Client) Busy(cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassTransient, "%s is having problems and did not process the request", c.Name).Because(cause)
 }
 
-// NoIdentity is the error for a response that does not identify the token's account.
+// NoIdentity returns the error for a response that does not identify the token's account.
 func (c *Client) NoIdentity(cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown, "%s did not identify the account", c.Name).Because(cause)
 }
 
-// NoToken is the error for a successful renewal or code exchange without an access token.
+// NoToken returns the error for a successful renewal or code exchange that does not return an access token.
 func (c *Client) NoToken() *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown, "%s reported success but did not return an access token", c.Name)
 }
 
-// BadApp is the error for an app that the platform does not accept.
+// BadApp returns the error for an app that the platform does not accept.
 func (c *Client) BadApp(cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassTransient, "%s does not accept Herald's client id or client secret", c.Name).Advise(correctConfiguration).Because(cause)
 }
 
-// NoList is the error for a response that is not a complete listing of the account's posts.
+// NoList returns the error for a response that is not a complete listing of the account's posts.
 func (c *Client) NoList() *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown, "%s did not give the account's posts", c.Name)
 }
 
-// TooManyPages is the error for a listing that exceeds the page limit.
+// TooManyPages returns the error for a listing that exceeds the page limit.
 func (c *Client) TooManyPages() *platforms.Error {
 	return platforms.Errorf(platforms.ClassUnknown,
 		"the account has since published more on %s than Herald reads, so Herald cannot find out whether the post is among it", c.Name).Advise("look for the post manually")

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Upload is a call that sends part of a file.
+// Upload is a call that sends a file or a part of one.
 type Upload struct {
 	// Call is the request without its body. The media type of the body, or of the file within a form, defaults to the
 	// file's type.
@@ -39,7 +39,7 @@ type Form struct {
 }
 
 // Upload makes the call once. sent is false if nothing can have reached the platform. failure is classified as for a
-// repeatable call.
+// call that can be repeated.
 func (c *Client) Upload(ctx context.Context, u Upload) (resp *transport.Response, sent bool, failure *platforms.Error) {
 	content, err := u.File.Bytes.Open(ctx, u.Offset, u.Length)
 	if err != nil {
@@ -60,8 +60,9 @@ func (c *Client) Upload(ctx context.Context, u Upload) (resp *transport.Response
 	return resp, true, nil
 }
 
-// around returns the body of the form, which streams the file: mime/multipart writes to an io.Writer, so a file larger
-// than memory would need a pipe and a goroutine. The length is known in advance, as platforms require.
+// around returns the form's body, which streams the file. It does not use mime/multipart for the file, because that
+// writes to an io.Writer and would need a pipe and a goroutine. The body's length is known in advance, as platforms
+// require.
 func (f *Form) around(file Body) Body {
 	var text bytes.Buffer
 	w := multipart.NewWriter(&text)
@@ -82,8 +83,8 @@ func (f *Form) around(file Body) Body {
 	}
 }
 
-// exactly reads the announced number of bytes, because the form must not end as if it were complete when the file is
-// shorter.
+// exactly reads the announced number of bytes and fails if the file is shorter, because the form would otherwise end as
+// if it were complete.
 type exactly struct {
 	from io.Reader
 	left int64

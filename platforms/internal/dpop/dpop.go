@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dpop proves that a caller has the key that its tokens are bound to (RFC 9449).
+// Package dpop creates proofs that a caller has the key that its tokens are bound to (RFC 9449).
 package dpop
 
 import (
@@ -29,7 +29,7 @@ func NewProofKey() (ProofKey, error) {
 	return ProofKey{private}, err
 }
 
-// errKey does not contain the text, which may be a part of a key.
+// errKey does not contain the text, because it may be part of a key.
 var errKey = errors.New("the text is not a key")
 
 // ParseProofKey is the inverse of Text.
@@ -51,7 +51,7 @@ func (k ProofKey) Text() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(scalar), err
 }
 
-// Request is what a proof is for.
+// Request describes the request that a proof is for.
 type Request struct {
 	Method, Address string
 	// Token is the access token that the request sends; empty if it sends none.
@@ -61,7 +61,7 @@ type Request struct {
 	At    time.Time
 }
 
-// Proof returns the value of the header DPoP for a request (RFC 9449, section 4.2).
+// Proof returns the value of the DPoP header for a request (RFC 9449, section 4.2).
 func (k ProofKey) Proof(r *Request) (string, error) {
 	address, err := url.Parse(r.Address)
 	if err != nil {
@@ -84,7 +84,8 @@ func (k ProofKey) Proof(r *Request) (string, error) {
 	return jwt.Signed(signer).Claims(claims).Serialize()
 }
 
-// Nonces holds the last nonce of the most recently called servers. Users choose the servers, so both sizes are bounded.
+// Nonces holds the last nonce of each recently called server. Users choose the servers, so the number and the length of
+// nonces are bounded.
 type Nonces struct{ byOrigin *lru.Cache }
 
 const (
@@ -102,7 +103,7 @@ func (n *Nonces) Of(address *url.URL) string {
 	return nonce
 }
 
-// Update reads the nonce in a response, if there is one (RFC 9449, section 8.2).
+// Update stores the nonce from a response, if there is one (RFC 9449, section 8.2).
 func (n *Nonces) Update(address *url.URL, answer http.Header) {
 	if nonce := answer.Get("DPoP-Nonce"); nonce != "" && len(nonce) <= longestNonce {
 		n.byOrigin.Add(origin(address), nonce)

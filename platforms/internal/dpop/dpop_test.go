@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestProof verifies proofs with the key in their header, as a server does.
+// TestProof verifies proofs as a server does, with the key in their header.
 func TestProof(t *testing.T) {
 	t.Parallel()
 	key, err := NewProofKey()

@@ -31,7 +31,8 @@ type Row struct {
 	// Error is the classifier's result for the code. Its class and subject determine the columns "action required from" and
 	// "what Herald does".
 	Error platforms.Error
-	// Also is a reaction in addition to the one for the class, and Instead replaces it. Both are usually empty.
+	// Also is a reaction in addition to the one for the class; Instead replaces the class's reaction. Both are
+	// usually empty.
 	Also, Instead string
 	// Source is the documentation of the code, or the client that observed it.
 	Source string
@@ -68,7 +69,7 @@ func Check(t *testing.T, platform string, rows []Row) {
 	}
 }
 
-// differs returns the first line of want that got does not have at the same place, or "" if they are equal.
+// differs returns the first line of want that differs from got, or "" if they are equal.
 func differs(want, got string) string {
 	have := strings.Split(got, "\n")
 	for i, line := range strings.Split(want, "\n") {
@@ -163,7 +164,7 @@ func Does(err *platforms.Error) string {
 	return "looks up the post first"
 }
 
-// failure returns the reaction to a permanent refusal.
+// failure describes the reaction to a permanent refusal.
 func failure(about platforms.Subject) string {
 	if about == "" {
 		return "fails the target with the platform's code"

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsondoc decodes platforms' JSON responses into structs. A field that is missing, or whose type is not the
-// documented one, is decoded as its zero value, so that one malformed field does not make the rest unreadable.
+// Package jsondoc decodes platforms' JSON responses into structs. A field that is missing or has an unexpected type is
+// decoded as its zero value, so one malformed field does not make the rest unreadable.
 package jsondoc
 
 import (
@@ -51,7 +51,8 @@ func DecodeList[T any](body []byte) ([]T, bool) {
 	return list, true
 }
 
-// Text is a string, or the literal of a number: ids exceed the precision of a float. Any other value is decoded as "".
+// Text is a string, or a number's literal: as numbers, ids may exceed the precision of a float. Any other value is
+// decoded as "".
 type Text string
 
 // UnmarshalJSON implements json.Unmarshaler. It never fails.
@@ -84,7 +85,8 @@ func (t Text) Int() int {
 // longestLife is the longest lifetime that Herald accepts from a platform.
 const longestLife = 10 * 365 * 24 * time.Hour
 
-// Seconds parses a number of seconds. It returns zero if the number is missing, not positive, or at least ten years.
+// Seconds parses a number of seconds. It returns zero if the number is missing or not positive, or if it amounts to ten
+// years or more.
 func (t Text) Seconds() time.Duration {
 	seconds, err := strconv.ParseFloat(string(t), 64)
 	if err != nil || seconds <= 0 || seconds >= longestLife.Seconds() {

@@ -30,13 +30,13 @@ func BelongsToOther(job *platforms.Job, id string) bool {
 	return job.BelongsToOther != nil && job.BelongsToOther(id)
 }
 
-// Matches are the posts that may be the post of the job. They are keyed by id, because pages may overlap.
+// Matches are the posts that may be the job's post, keyed by id because pages may overlap.
 type Matches map[string]Match
 
 // Add adds a post.
 func (m Matches) Add(post Match) { m[post.ID] = post }
 
-// Since returns the posts published at or after the given time, and those whose time is unknown.
+// Since returns the posts published at or after the given time, and posts whose time is unknown.
 func (m Matches) Since(at time.Time) Matches {
 	newer := Matches{}
 	for id, post := range m {
@@ -58,7 +58,7 @@ func (m Matches) Result() platforms.LookupResult {
 	return r
 }
 
-// Newest returns at most which.Limit posts since which.Since, newest first. Posts whose time is unknown come last.
+// Newest returns up to which.Limit posts since which.Since, newest first. Posts whose time is unknown come last.
 func Newest(posts []platforms.ListedPost, which platforms.Recent) []platforms.ListedPost {
 	since := which.Since.Truncate(time.Second)
 	kept := slices.DeleteFunc(posts, func(p platforms.ListedPost) bool { return !p.At.IsZero() && p.At.Before(since) })

@@ -20,7 +20,7 @@ type Account struct {
 	ID       jsondoc.Text `json:"id"`
 	Name     jsondoc.Text `json:"name"`
 	Username jsondoc.Text `json:"username"`
-	// Each graph has its own name for the picture.
+	// Each graph has its own field name for the picture.
 	InstagramPicture jsondoc.Text `json:"profile_picture_url"`
 	ThreadsPicture   jsondoc.Text `json:"threads_profile_picture_url"`
 	FacebookPicture  struct {
@@ -63,7 +63,7 @@ func (g *Graph) NotIdentified(bad *Failure) *platforms.Error {
 }
 
 // Renew exchanges a valid access token that is at least a day old for one that is valid for 60 days. There are no
-// refresh tokens: an access token renews itself. grant is the grant type.
+// refresh tokens: the access token itself is exchanged. grant is the grant type.
 func (g *Graph) Renew(ctx context.Context, token platforms.Token, grant string) (platforms.Token, error) {
 	query := url.Values{"grant_type": {grant}, "access_token": {token.Access}}
 	body, bad := g.Call(ctx, client.Call{Action: "refresh_token", Path: "/refresh_access_token?" + query.Encode(), Timeout: ReadTimeout}, ThePost)

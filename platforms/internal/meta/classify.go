@@ -12,11 +12,11 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// Failure is a classified error with the graph's own error.
+// Failure is a classified error together with the graph's own error.
 type Failure struct {
 	*platforms.Error
 
-	// GraphError is empty, and never nil, if the graph returned none.
+	// GraphError is never nil. It is empty if the graph returned no error.
 	GraphError *Error
 	// Retryable reports whether a new container may fix the error, immediately or after Pause.
 	Retryable bool
@@ -26,8 +26,8 @@ type Failure struct {
 // NewFailure returns a failure without a graph error.
 func NewFailure(err *platforms.Error) *Failure { return &Failure{Error: err, GraphError: new(Error)} }
 
-// Classification is how Herald reacts to an error. Its messages may contain {platform}, {about} for the subject of the
-// call, and {error} for the graph's name for the error.
+// Classification describes Herald's reaction to an error. Its messages may contain {platform}, {about} for the subject
+// of the call, and {error} for the graph's name for the error.
 type Classification struct {
 	platforms.Error
 
@@ -111,7 +111,7 @@ func (g *Graph) Classify(resp *transport.Response, about string) *Failure {
 	return bad
 }
 
-// ClassifyForAccount is Classify for a call that creates something under an account's path. If that path does not
+// ClassifyForAccount is like Classify, for a call that creates something under an account's path. If that path does not
 // exist, the token has lost access to the account, and changing the content does not help.
 func (g *Graph) ClassifyForAccount(resp *transport.Response, about string) *Failure {
 	bad := g.Classify(resp, about)

@@ -20,16 +20,16 @@ import (
 // Login exchanges an app's authorization codes. Meta's logins do not support PKCE; the app secret authenticates the
 // caller.
 type Login struct {
-	// Tokens is the host that exchanges codes; Instagram has a separate one.
+	// Tokens is the client for the host that exchanges codes; Instagram has a separate host for this.
 	Tokens *client.Client
 	// ID and Secret identify the app. Secret is called for each request.
 	ID     string
 	Secret func() string
 }
 
-// LoginForBusiness makes a consent page use a configuration of Facebook Login for Business if there is one, and scopes
-// otherwise. For an app with this login the page requires its configuration, which replaces the scopes (Facebook Login
-// for Business, "Invoke the login dialog").
+// LoginForBusiness makes the consent page use a configuration of Facebook Login for Business, if there is one, instead
+// of scopes. For an app with this login, the page requires the configuration, which determines the scopes (Facebook
+// Login for Business, "Invoke the login dialog").
 func LoginForBusiness(d *oauth2.Dialog, configuration string) {
 	if configuration != "" {
 		d.Scopes, d.Extra = nil, url.Values{"config_id": {configuration}}
@@ -54,7 +54,7 @@ func (p *Permissions) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
-// ShortToken is the result of a code exchange. It is valid for an hour.
+// ShortToken is the token that a code is exchanged for. It is valid for an hour.
 type ShortToken struct {
 	Access      jsondoc.Text `json:"access_token"`
 	Permissions Permissions  `json:"permissions"`
@@ -108,8 +108,8 @@ func (g *Graph) ExtendToken(ctx context.Context, l *Login, short, grant, scopes 
 	return oauth2.ParseToken(&g.Client, body, platforms.Token{Scopes: scopes}, g.Clock.Now())
 }
 
-// ExchangeCodeLongLived exchanges a Facebook Login code for a short-lived token, and that for one that is valid for 60
-// days. It uses POST, which Graph accepts as well as GET, to keep the secret out of URLs.
+// ExchangeCodeLongLived exchanges a Facebook Login code for a short-lived token, and the short-lived token for one that
+// is valid for 60 days. To keep the secret out of URLs, it uses POST, which Graph accepts as well as GET.
 func (g *Graph) ExchangeCodeLongLived(ctx context.Context, l *Login, code platforms.Code) (platforms.Token, error) {
 	path := g.VersionedPath("/oauth/access_token")
 	resp, err := g.Do(ctx, l.call(path, l.fields(code)))
@@ -135,8 +135,8 @@ func (g *Graph) ExchangeCodeLongLived(ctx context.Context, l *Login, code platfo
 	return oauth2.ParseToken(&g.Client, resp.Body, platforms.Token{}, g.Clock.Now())
 }
 
-// notExchanged converts a failure of the second exchange. If the graph rejects the request itself, the app is at fault
-// and not the user.
+// notExchanged converts a failure of the second exchange. If the graph rejects the request itself, the app is at fault,
+// not the user.
 func (g *Graph) notExchanged(bad *Failure) *platforms.Error {
 	if bad.GraphError.Kind().OfRequest() {
 		return g.BadApp(bad.GraphError)
@@ -144,9 +144,9 @@ func (g *Graph) notExchanged(bad *Failure) *platforms.Error {
 	return bad.Error
 }
 
-// classifyCodeError classifies a failed code exchange. The hosts of Threads and Instagram use a different format,
-// {"error_type", "code", "error_message"}. Graph uses its usual format, which has codes for limits and outages. For
-// other errors, only the text shows whether the code, the redirect URI or the app is wrong.
+// classifyCodeError classifies a failed code exchange. The hosts of Threads and Instagram use the format {"error_type",
+// "code", "error_message"}. Graph uses its usual format, which has codes for rate limits and outages. For other errors,
+// only the text shows whether the code, the redirect URI or the app is wrong.
 func (g *Graph) classifyCodeError(resp *transport.Response) *platforms.Error {
 	bad := g.Classify(resp, ThePost)
 	answer, _ := jsondoc.Decode[struct {

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// TestInvalidCodes tests how Meta's hosts respond to a rejected code, in the format of Threads and Instagram and
+// TestInvalidCodes tests how Meta's hosts respond to a rejected code, in the format that Threads and Instagram use and
 // in Graph's.
 func TestInvalidCodes(t *testing.T) {
 	t.Parallel()

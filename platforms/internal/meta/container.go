@@ -29,9 +29,9 @@ const (
 	StatePublished  ContainerState = "PUBLISHED"
 	StateError      ContainerState = "ERROR"
 	StateExpired    ContainerState = "EXPIRED"
-	// StateUnread is Herald's own state: the graph does not show the container to this token. The container may have
-	// expired, or the graph may fail to return one that exists: from 23 to 26 May 2026 Instagram refused to read any
-	// new container, but published them (gitroomhq/postiz-app#1562).
+	// StateUnread is Herald's own state: the graph does not return the container to this token. The container may
+	// have expired, or the graph may fail to return one that exists: from 23 to 26 May 2026 Instagram refused to
+	// read any new container, but published them (gitroomhq/postiz-app#1562).
 	StateUnread ContainerState = "unread"
 )
 
@@ -47,19 +47,19 @@ const firstPause = 300 * time.Millisecond
 // fetchTimeout is how long a graph has to fetch a file.
 const fetchTimeout = 2 * time.Hour
 
-// maxContainers is how many containers one preparation may create if the graph fails to process them, and maxPaused how
-// many if the error may pass within moments.
+// maxContainers is the maximum number of containers that one preparation creates if the graph fails to process them,
+// and maxPaused the maximum if the error is likely to pass within moments.
 const (
 	maxContainers = 2
 	maxPaused     = 3
 )
 
-// unreadFor is how long one preparation polls new containers that cannot be read. After that they count as ready: if
-// one is not, the graph harmlessly refuses to publish it.
+// unreadFor is how long one preparation polls new containers that cannot be read. After that, they count as ready: if
+// one is not ready, the graph refuses to publish it, which does no harm.
 const unreadFor = 30 * time.Second
 
 // Poll polls a container until the graph has processed it. The pause doubles each time, up to longest. ask reports
-// whether processing is still in progress. If the context ends first, Poll returns its cause.
+// whether processing is still in progress. If the context ends first, Poll returns the context's cause.
 func Poll(ctx context.Context, clk clock.Clock, longest time.Duration, ask func() (inProgress bool)) error {
 	for pause := firstPause; ask(); pause = min(2*pause, longest) {
 		if err := client.Wait(ctx, clk, pause); err != nil {
@@ -84,8 +84,8 @@ type Containers struct {
 	Cache *ContainerCache
 }
 
-// status is a container's status as the graph returns it. Threads puts the state in Status and the reason for a failure
-// in Error; Instagram puts the state in Code and its description in Status.
+// status is a container's status as returned by the graph. Threads puts the state in Status and the reason for a
+// failure in Error; Instagram puts the state in Code and its description in Status.
 type status struct {
 	Code   jsondoc.Text `json:"status_code"`
 	Status jsondoc.Text `json:"status"`
@@ -117,7 +117,7 @@ type Task struct {
 	*Containers
 
 	Job platforms.Job
-	// Items are the containers of a carousel's files created so far, in order.
+	// Items are the containers created so far for a carousel's files, in order.
 	Items []string
 	// LongestPause is the longest pause between two polls of a container.
 	LongestPause time.Duration
@@ -133,7 +133,7 @@ func (c *Containers) NewTask(job platforms.Job, longestPause time.Duration) *Tas
 	return &Task{Containers: c, Job: job, Items: job.PartIDs(ValidID), LongestPause: longestPause}
 }
 
-// Create creates a container. about describes its content in errors.
+// Create creates a container. about describes its content in error messages.
 func (t *Task) Create(ctx context.Context, form url.Values, about string) (string, *Failure) {
 	body, bad := t.Call(ctx, client.Call{
 		Action: "create", Path: t.AccountPath(&t.Job.Account, t.CreateEdge), Token: t.Job.Account.Token.Access,
@@ -141,7 +141,7 @@ func (t *Task) Create(ctx context.Context, form url.Values, about string) (strin
 	}, about)
 	if bad != nil {
 		if bad.GraphError.Kind() == KindLost {
-			// The form refers to the parts, so they must be created again.
+			// The form refers to the old parts, so they must be created again.
 			t.Items = nil
 		}
 		return "", bad
@@ -177,8 +177,8 @@ func (t *Task) pollState(ctx context.Context, id, about string, unreadUntil time
 	return found, why, bad
 }
 
-// Prepare returns a container that can be published: the earlier one if it is still valid, and otherwise a new one from
-// fresh. Errors are as documented for platforms.Preparer.
+// Prepare returns a container that can be published: the earlier one if it is still valid, and otherwise a new one
+// created by fresh. Errors are as documented for platforms.Preparer.
 func (t *Task) Prepare(ctx context.Context, earlier string, fresh func(context.Context) (string, *Failure)) (string, *platforms.Error) {
 	if ValidID(earlier) {
 		switch found, _, bad := t.pollState(ctx, earlier, ThePost, time.Time{}); {
@@ -223,7 +223,7 @@ func (t *Task) WaitReady(ctx context.Context, id, about string) *Failure {
 }
 
 // Carousel creates the files' missing containers, waits until the graph has processed all of them, and returns the form
-// for the container around them. Instagram limits an account to 400 containers a day, so each container is stored in
+// for the carousel's own container. Instagram limits an account to 400 containers a day, so each container is stored in
 // the checkpoint as soon as it exists.
 func (t *Task) Carousel(ctx context.Context, form func(context.Context, *platforms.File) (url.Values, *Failure)) (url.Values, *Failure) {
 	media := t.Job.Content.Media

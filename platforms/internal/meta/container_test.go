@@ -103,13 +103,14 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListByCursors reads a listing that does not link to its next page: a full page is followed by its cursor.
+// TestListByCursors reads a listing that does not link to its next page. The cursor of each full page must be used
+// instead.
 func TestListByCursors(t *testing.T) {
 	pages := map[string]string{
 		"":  `{"data":[{"id":"4"},{"id":"3"}],"paging":{"cursors":{"before":"z","after":"a"}}}`,
 		"a": `{"data":[{"id":"2"},{"id":"1"}],"paging":{"cursors":{"after":"b"}}}`,
 		"b": `{"data":[],"paging":{}}`,
-		// If a page's cursor leads back to the page, reading would never end.
+		// If a page's cursor led back to the same page, reading would never end.
 		"c": `{"data":[{"id":"2"},{"id":"1"}],"paging":{"cursors":{"after":"c"}}}`,
 		"d": `{"data":[{"id":"2"}],"paging":{"cursors":{"after":"a"}}}`,
 	}

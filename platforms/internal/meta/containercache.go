@@ -11,34 +11,34 @@ import (
 
 const (
 	// stuckAfter is how long a graph may refuse to publish a container that it reports as finished before Herald
-	// creates another. Threads keeps refusing some containers (code 24/4279009); clients then create a new one after 20
-	// seconds. Instagram recommends a new one after two tries (2207008, "Error codes"). The value is twice the lag of a
-	// container's state, so that a container published by an earlier call is detected first.
+	// creates another. Threads keeps refusing some containers (code 24/4279009), and other clients create a new one
+	// after 20 seconds. Instagram recommends a new one after two attempts (2207008, "Error codes"). The value is
+	// twice the lag of a container's state, so that a container published by an earlier call is detected first.
 	stuckAfter = time.Minute
-	// newFor is how long after its creation a container that cannot be read is assumed to exist. A video is processed
-	// by then.
+	// newFor is how long after its creation a container that cannot be read is assumed to exist. Even a video has
+	// been processed by then.
 	newFor = 10 * time.Minute
 	// idWait is how long to search for the post id of a published container. A listing may lag by 30 to 60 seconds.
 	idWait = 2 * time.Minute
-	// unreadWait is how long to retry a listing that cannot be read while searching for that id. Most graph outages are
-	// over by then.
+	// unreadWait is how long to retry a listing that cannot be read while searching for that id. Most graph outages
+	// do not last longer.
 	unreadWait = 10 * time.Minute
 	// cacheSize is the maximum number of cached containers.
 	cacheSize = 1000
 )
 
 // ContainerCache holds facts about containers that their graph does not return. It is kept in memory only: after a
-// restart the facts are determined again, at the cost of a container or a minute.
+// restart, determining them again costs an additional container or a minute.
 type ContainerCache struct {
-	// created has an entry for each container that this process created. refused has the first time that a finished
-	// container was refused, and published the first time that a container was seen published.
+	// created has an entry for each container that this process created. refused has the time when a finished
+	// container was first refused, and published the time when a container was first found to be published.
 	created, refused, published *lru.Cache
 }
 
 // createdContainer is a container that this process created.
 type createdContainer struct {
 	at time.Time
-	// unclear reports whether a publishing call for the container had an unknown outcome.
+	// unclear reports whether the outcome of a publishing call for the container is unknown.
 	unclear bool
 }
 
@@ -82,7 +82,7 @@ func (m *ContainerCache) isStuck(id string, now time.Time) bool {
 	return known && now.Sub(since.(time.Time)) >= stuckAfter //nolint:forcetypeassert // all entries have this type
 }
 
-// createdAt returns when a container was created, or zero if another process created it.
+// createdAt returns a container's creation time, or zero if another process created it.
 func (m *ContainerCache) createdAt(id string) time.Time {
 	if c, known := m.created.Get(id); known {
 		return c.(createdContainer).at //nolint:forcetypeassert // all entries have this type

@@ -77,16 +77,16 @@ func (t Table) Parse(resp *transport.Response) *Error {
 const wordBlockedApp = "API access blocked"
 
 // appBlocked detects a blocked app among the permission errors of code 200: "API access blocked." and "API access
-// deactivated. To reactivate, go to the app dashboard." Otherwise the response is the same as for an account that lacks
-// the permission (incident of 2 September 2026: all connections of one app were refused at once).
+// deactivated. To reactivate, go to the app dashboard." Apart from the message, the response is the same as for an
+// account that lacks the permission (incident of 2 September 2026: all connections of one app were refused at once).
 var appBlocked = regexp.MustCompile(`(?i)\bAPI access (?:is )?(?:blocked|deactivated|disabled)\b`)
 
 // threadsWord matches the names that Threads gives to some of its errors, such as THREADS_API__LINK_LIMIT_EXCEEDED
 // (Threads API changelog, 22 December 2025).
 var threadsWord = regexp.MustCompile(`\bTHREADS_API__[A-Z_]{1,64}\b`)
 
-// Missing reports whether the object in the call's path does not exist or is hidden from this token: "Object with ID …
-// does not exist, cannot be loaded due to missing permissions, or does not support this operation".
+// Missing reports whether the object in the call's path does not exist or is not visible to this token: "Object with ID
+// … does not exist, cannot be loaded due to missing permissions, or does not support this operation".
 func (e *Error) Missing() bool { return e.Code == codeInvalid && e.Subcode == subcodeMissing }
 
 // IsUnlisted reports whether the graph's table has no row for the error.
@@ -127,9 +127,9 @@ const (
 	KindToken Kind = "token"
 	// KindPermission means a permission is missing.
 	KindPermission Kind = "permission"
-	// KindApp means the app is blocked, and every account with it.
+	// KindApp means the app is blocked, and with it all of its accounts.
 	KindApp Kind = "app"
-	// KindPerson means the account is restricted until its owner acts on the platform.
+	// KindPerson means the account is restricted until its owner takes action on the platform.
 	KindPerson Kind = "person"
 	// KindLimit means too many calls.
 	KindLimit Kind = "limit"
@@ -176,7 +176,7 @@ const (
 	subcodeMissing = 33
 )
 
-// unavailableCodes are outages of the graph, whatever the subcode.
+// unavailableCodes are the codes for outages of the graph, regardless of the subcode.
 var unavailableCodes = []int{-2, -1, 1, 2}
 
 // Kind returns the error's kind: that of its row, unless the graph reports an outage.
@@ -197,8 +197,8 @@ func (e *Error) Kind() Kind {
 	}
 }
 
-// isAppWide reports whether an error is a limit or a block of the app, and so applies to all of its accounts. The code
-// alone is not enough: 4/2207051 is about one account suspected of spam.
+// isAppWide reports whether an error is a rate limit or a block of the app, and therefore applies to all of its
+// accounts. The code alone is not enough: 4/2207051 is about one account suspected of spam.
 func (e *Error) isAppWide() bool {
 	kind := e.Kind()
 	return kind == KindApp || kind == KindLimit && (e.Code == codeAppLimit || e.Code == codeApplicationLimit)

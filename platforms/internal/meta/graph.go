@@ -1,8 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package meta calls Meta's graphs (Facebook, Instagram and Threads) and implements their common parts: errors and
-// limits, listings, and the containers that two of them publish. The differences are in the platforms' packages.
+// Package meta makes calls to Meta's graphs (Facebook, Instagram and Threads) and implements what they have in common:
+// errors and rate limits, listings, and the containers that two of them publish. Their differences are implemented in
+// the platforms' packages.
 package meta
 
 import (
@@ -23,11 +24,12 @@ import (
 const (
 	// ReadTimeout bounds calls that only read.
 	ReadTimeout = 10 * time.Second
-	// PermalinkTimeout bounds reading a new post's permalink, because the post's id is not stored until then.
+	// PermalinkTimeout bounds reading a new post's permalink. It is short because the post's id is not stored until
+	// then.
 	PermalinkTimeout = 3 * time.Second
 )
 
-// Graph calls one graph for a platform.
+// Graph makes calls to a platform's graph.
 type Graph struct {
 	client.Client
 	// Version is the first segment of most paths.
@@ -66,14 +68,14 @@ func (g *Graph) Call(ctx context.Context, call client.Call, about string) ([]byt
 }
 
 // Get reads the object at a path under the API version. A response that is not a JSON object is decoded as an empty
-// one.
+// object.
 func Get[T any](ctx context.Context, g *Graph, action, path string, token platforms.Token) (T, *Failure) {
 	body, bad := g.Call(ctx, client.Call{Action: action, Path: g.VersionedPath(path), Token: token.Access, Timeout: ReadTimeout}, ThePost)
 	v, _ := jsondoc.Decode[T](body)
 	return v, bad
 }
 
-// Publish makes the publishing call, once, and also returns the body of the response.
+// Publish makes the publishing call once. It also returns the body of the response.
 func (g *Graph) Publish(ctx context.Context, call client.Call) (platforms.Result, []byte) {
 	resp, err := g.Do(ctx, call)
 	if err != nil {
@@ -82,8 +84,8 @@ func (g *Graph) Publish(ctx context.Context, call client.Call) (platforms.Result
 	return g.resultWithLimits(resp, CreatedID), resp.Body
 }
 
-// PublishAs is Publish for a call whose response does not contain the post's id. idOf returns the post's id if the body
-// confirms the call.
+// PublishAs is like Publish, for a call whose response does not contain the post's id. idOf returns the post's id if
+// the body confirms the call.
 func (g *Graph) PublishAs(ctx context.Context, call client.Call, idOf func(body []byte) string) platforms.Result {
 	resp, err := g.Do(ctx, call)
 	if err != nil {
@@ -110,7 +112,7 @@ func CreatedID(body []byte) string {
 	return ""
 }
 
-// ResultOf returns the result of the publishing call from the response. idOf is as in PublishAs.
+// ResultOf returns the result of the publishing call, based on the response. idOf is as in PublishAs.
 func (g *Graph) ResultOf(resp *transport.Response, idOf func(body []byte) string) platforms.Result {
 	if resp.Status >= http.StatusOK && resp.Status < http.StatusMultipleChoices {
 		if id := idOf(resp.Body); id != "" {
@@ -123,7 +125,7 @@ func (g *Graph) ResultOf(resp *transport.Response, idOf func(body []byte) string
 	case !bad.GraphError.Refusal():
 		return g.InDoubt(resp.Status, bad.GraphError)
 	case bad.Class == platforms.ClassDuplicate:
-		// The duplicate may be this very post, published by a call whose response was lost.
+		// The duplicate may be this very post, as published by a call whose response was lost.
 		return platforms.Result{Outcome: platforms.Unknown, Err: bad.Error}
 	default:
 		return platforms.Result{Outcome: platforms.Refused, Err: bad.Error}

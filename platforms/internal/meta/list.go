@@ -26,8 +26,8 @@ type page[E any] struct {
 	} `json:"paging"`
 }
 
-// List reads an account's listing from the query's page to the end, at most maxPages pages, and passes each entry to
-// add, which reports whether the entry is valid. If List returns an error, the entries passed to add must be discarded.
+// List reads an account's listing from the query's page to the end, up to maxPages pages, and passes each entry to add,
+// which reports whether the entry is valid. If List returns an error, the entries passed to add must be discarded.
 func List[E any](ctx context.Context, g *Graph, path string, query url.Values, token platforms.Token, maxPages int, add func(E) bool) *platforms.Error {
 	for range maxPages {
 		page, bad := Get[page[E]](ctx, g, "list", path+"?"+query.Encode(), token)
@@ -50,7 +50,7 @@ func List[E any](ctx context.Context, g *Graph, path string, query url.Values, t
 }
 
 // following returns the next page's query, or nil after the last one. Not every listing links to its next page: Threads
-// documents its listings with cursors only (Threads API, "Retrieve a list of all a user's threads"), so a full page is
+// documents only cursors for its listings (Threads API, "Retrieve a list of all a user's threads"), so a full page is
 // followed by its cursor.
 func (p *page[E]) following(query url.Values) url.Values {
 	if next := nextPage(p.Paging.Next.String()); next != nil {
@@ -65,11 +65,11 @@ func (p *page[E]) following(query url.Values) url.Values {
 	return nil
 }
 
-// secrets are the query parameters that a graph adds to the next page's URL and that must not be part of a URL.
+// secrets are query parameters that a graph adds to the next page's URL, but that Herald must not send in a URL.
 var secrets = []string{"access_token", "appsecret_proof"}
 
 // nextPage returns the next page's query without the token that the graph adds. It is nil on the last page and never
-// nil before it. Only the query is used: the link's host is not trusted with a token.
+// nil before it. Only the link's query is used, so the token is never sent to the link's host.
 func nextPage(next string) url.Values {
 	if next == "" {
 		return nil
@@ -103,7 +103,7 @@ func SameText(sent string, listed jsondoc.Text) bool {
 	return want != "" && want == text.Fold(listed.String())
 }
 
-// SameCaption is SameText for a post with files, whose text may be empty.
+// SameCaption is like SameText, for a post with files, whose text may be empty.
 func SameCaption(sent string, listed jsondoc.Text) bool {
 	return SameText(sent, listed) || strings.TrimSpace(sent+listed.String()) == ""
 }
@@ -113,5 +113,5 @@ func SameCaption(sent string, listed jsondoc.Text) bool {
 func ValidID(id string) bool { return text.Consists(id, 1, 64, text.Digits+"_") }
 
 // IsObjectID reports whether user input may be the id of an Instagram or Threads post: a number with too many digits to
-// be typed by chance.
+// have been typed by accident.
 func IsObjectID(id string) bool { return text.Consists(id, 10, 20, text.Digits) }

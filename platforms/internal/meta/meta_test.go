@@ -206,7 +206,7 @@ func TestUsageOf(t *testing.T) {
 	}
 }
 
-// noon is the time of these tests.
+// noon is the current time in these tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func TestUsageLimit(t *testing.T) {
@@ -258,7 +258,7 @@ func TestQuotaLimit(t *testing.T) {
 	}
 }
 
-// FuzzUsage checks that waits are bounded and no count is negative, whatever rate limits a response contains.
+// FuzzUsage checks that waits are bounded and that no count is negative, for any rate limits in a response.
 func FuzzUsage(f *testing.F) {
 	f.Add(`{"call_count":28,"total_time":"25","total_cputime":101}`, `{"1":[{"call_count":100,"estimated_time_to_regain_access":19}]}`)
 	f.Add(`{"call_count":-1}`, `{"1":[{"estimated_time_to_regain_access":99999999999}]}`)

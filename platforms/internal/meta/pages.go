@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// pagesPerCall and maxPageCalls limit the number of Pages read for one person to 1000.
+	// pagesPerCall and maxPageCalls limit the number of Pages that are read for one user to 1000.
 	pagesPerCall = "100"
 	maxPageCalls = 10
 )
@@ -27,14 +27,14 @@ type Page struct {
 	Instagram jsondoc.Optional[Account] `json:"instagram_business_account"`
 }
 
-// mayPost reports whether the user has one of the tasks that allow posting as the Page (Pages API, "Overview",
-// Tasks). A Page whose tasks the response omits is accepted.
+// mayPost reports whether the user has one of the tasks that allow posting as the Page (Pages API, "Overview", Tasks).
+// A Page is accepted if the response omits its tasks.
 func (p *Page) mayPost() bool {
 	return len(p.Tasks) == 0 || slices.Contains(p.Tasks, "CREATE_CONTENT") || slices.Contains(p.Tasks, "MANAGE")
 }
 
 // Pages lists the Pages that a user may post to, with their tokens. fields are the fields to request for each Page.
-// readOnly counts the Pages that the user may not post to.
+// readOnly is the number of Pages that the user cannot post to.
 func (g *Graph) Pages(ctx context.Context, token platforms.Token, fields string) (pages []Page, readOnly int, err error) {
 	query := url.Values{"fields": {fields}, "limit": {pagesPerCall}}
 	for range maxPageCalls {

@@ -40,10 +40,10 @@ func (c *Containers) Publish(ctx context.Context, job platforms.Job) platforms.R
 }
 
 // doubleCheck reads the container after a refusal that may be about it, because graphs also refuse to publish a
-// container that an earlier call has published, and do not document an error for this case. The container's state
-// decides whether the same one is published again. The refusal is final only if the state shows that the container is
-// not published; otherwise the outcome is unknown. After a refusal that is about the account, the state is not read
-// here: Lookup, which follows every refusal, reads it once.
+// container that an earlier call has published, and do not document the error for this case. The container's state
+// decides whether another call is made for it. The refusal is final only if the state shows that the container is not
+// published; otherwise the outcome is unknown. After a refusal that is about the account, the state is not read here:
+// Lookup, which follows every refusal, reads it once.
 func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refused *platforms.Result) {
 	graphErr, ok := errors.AsType[*Error](refused.Err.Err)
 	if !ok || !graphErr.Kind().OfRequest() {
@@ -62,7 +62,8 @@ func (c *Containers) doubleCheck(ctx context.Context, job *platforms.Job, refuse
 	case passes && found == StateFinished:
 		c.Cache.recordRefused(job.Checkpoint, c.Clock.Now())
 	case found != StateFinished && found != StateInProgress && refused.Err.Class == platforms.ClassPermanent:
-		// The container ended up unpublished, which a new one fixes, or the graph does not show it yet.
+		// The container can no longer be published, so a new one is needed, or the graph does not return it
+		// yet.
 		c.notYet(refused.Err)
 	}
 }
@@ -72,7 +73,8 @@ func (c *Containers) notYet(e *platforms.Error) {
 	e.Class, e.Subject, e.Problem, e.Remedy = platforms.ClassTransient, "", c.Name+" cannot publish the post yet", ""
 }
 
-// permalink reads a post's permalink and time. If there is no response, both are empty; the post is published anyway.
+// permalink reads a post's permalink and time. If there is no response, both are empty; the post is published
+// nevertheless.
 func (c *Containers) permalink(ctx context.Context, job *platforms.Job, id string) (string, time.Time) {
 	body, _ := c.Call(ctx, client.Call{
 		Action: "permalink", Path: c.VersionedPath("/" + url.PathEscape(id) + "?fields=id,permalink,timestamp"), Token: job.Account.Token.Access,
@@ -102,7 +104,7 @@ type Post struct {
 const (
 	// pageSize is the listings' maximum page size.
 	pageSize = 100
-	// MaxPages bounds one lookup: an account may publish 250 posts in 24 hours.
+	// MaxPages bounds one lookup. An account may publish 250 posts in 24 hours.
 	MaxPages = 32
 )
 
@@ -115,7 +117,7 @@ type Listing struct {
 }
 
 // Lookup reads the state of the job's container and, if it is published, finds its post in the account's listing. Only
-// the container's state proves absence. If there is no container, or the graph does not show it, only the listing is
+// the container's state proves absence. If there is no container, or the graph does not return it, only the listing is
 // searched.
 func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listing) (platforms.LookupResult, error) {
 	if ValidID(job.Checkpoint) {
@@ -142,11 +144,11 @@ func (c *Containers) Lookup(ctx context.Context, job platforms.Job, where Listin
 
 // findPublished finds the post of a published container. The outcome is certain; only the post's id is missing. If the
 // post is missing from the listing for idWait, if there are several candidates, or if the listing cannot be read for
-// unreadWait, the post is reported without an id: a wrong id would be worse. A card of a tree needs its id, because the
-// next card replies to it: without one, its outcome is unknown.
+// unreadWait, the post is reported without an id, because a wrong id would be worse. A card of a tree needs its id,
+// because the next card replies to it; without the id, its outcome is unknown.
 //
-// Meta's references call the listed time a post's "creation date" and do not document whether it is the time when its
-// container was created. If no newer post is listed, one as old as the container is therefore taken to be the post.
+// Meta's references call the listed time a post's "creation date" and do not document whether that is its container's
+// creation time. If no newer post is listed, a post as old as the container is therefore taken to be the job's post.
 func (c *Containers) findPublished(ctx context.Context, job *platforms.Job, where Listing) (platforms.LookupResult, error) {
 	now := c.Clock.Now()
 	known := c.Cache.observePublished(job.Checkpoint, now)
@@ -166,7 +168,7 @@ func (c *Containers) findPublished(ctx context.Context, job *platforms.Job, wher
 	case !isTree && (bad == nil && waited || known >= unreadWait):
 		return platforms.LookupResult{Matches: 1, Certain: true}, nil
 	case bad != nil:
-		// The post is published, whatever error the listing returned.
+		// The post is published, regardless of the listing's error.
 		unread := *bad
 		unread.Class = platforms.ClassUnknown
 		return platforms.LookupResult{}, &unread

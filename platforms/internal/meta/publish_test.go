@@ -38,7 +38,7 @@ func newContainers(t *testing.T, answer http.HandlerFunc) (*Containers, recorder
 }
 
 const (
-	// unread is the response for a container that the graph does not show.
+	// unread is the response for a container that the graph does not return.
 	unread = `{"error":{"code":100,"error_subcode":33}}`
 	// invalid and notYet are refusals that may also occur for a container that is already published.
 	invalid = `{"error":{"code":100}}`
@@ -46,7 +46,7 @@ const (
 )
 
 // TestDoubleCheck makes a graph refuse to publish a container that an earlier call, whose response was lost, may have
-// published. The refusal may stand only if the graph's state shows that the container is not published.
+// published. The refusal may count only if the container's state shows that it is not published.
 func TestDoubleCheck(t *testing.T) {
 	tests := map[string]struct {
 		reason, refusal string
@@ -79,8 +79,9 @@ func TestDoubleCheck(t *testing.T) {
 	}
 }
 
-// TestDoubleCheckOfTheUnread makes a graph hide all of its containers, as Instagram did for days, and refuse to publish
-// one. A process that created the container and received the responses to all calls for it does not need its state.
+// TestDoubleCheckOfTheUnread makes a graph hide all of its containers, as Instagram once did for days, and refuse to
+// publish one. A process that created the container and received a response to every call for it does not need its
+// state.
 func TestDoubleCheckOfTheUnread(t *testing.T) {
 	lost := recorder.HangUp
 	refused := recorder.Respond(400, invalid)
@@ -154,7 +155,7 @@ func TestPublishedContainer(t *testing.T) {
 		// job's SearchFrom is five minutes before noon, and its container was created an hour before noon.
 		posts    string
 		category v1alpha1.Category
-		// first and later are the results of the first lookup and of the one after the wait.
+		// first and later are the results of the first lookup and of the lookup after the wait.
 		first, later platforms.LookupResult
 	}{
 		"listed":                  {"the id is in the list", listed("1 2"), v1alpha1.CategoryText, posted("1", 2), posted("1", 2)},
@@ -212,7 +213,7 @@ func TestPublishedContainer(t *testing.T) {
 }
 
 // TestRefusalsOfThePublished makes a graph publish a container and yet refuse the call. For every error code, the
-// following lookup must find the post.
+// lookup that follows must find the post.
 func TestRefusalsOfThePublished(t *testing.T) {
 	for i := range shared {
 		row := &shared[i]

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/listing"
 )
 
-// First reads the first page of an account's listing, which has the newest entries first (Graph API, "Paginated
+// First reads the first page of an account's listing, which lists the newest entries first (Graph API, "Paginated
 // Results"). limit is the page size.
 func First[E any](ctx context.Context, g *Graph, path string, which platforms.Recent, limit int, fields string, token platforms.Token) ([]E, error) {
 	query := url.Values{

@@ -19,7 +19,7 @@ type Row struct {
 	// Word is an identifier in the message, for errors without a specific code.
 	Word string
 	Kind Kind
-	// Meaning describes this code in words; empty if Kind's description is enough.
+	// Meaning describes this code in words; empty if Kind's description is sufficient.
 	Meaning string
 	// Error overrides the kind's classification.
 	Error *platforms.Error
@@ -34,7 +34,7 @@ type Row struct {
 // for each code ("Handling Errors", Error Subcodes).
 const uniqueSubcodes = 1_000_000
 
-// names returns how exactly the row matches an error: 3 for a word, 2 for the subcode, 1 for the code alone, and 0 for
+// names reports how exactly the row matches an error: 3 for a word, 2 for the subcode, 1 for only the code, and 0 for
 // no match.
 func (r *Row) names(e *Error) (exactness int) {
 	covered := e.Code == r.Code || e.Code > r.Code && e.Code <= r.Last
@@ -45,7 +45,7 @@ func (r *Row) names(e *Error) (exactness int) {
 		}
 	case r.Subcode != 0:
 		same := r.Subcode == e.Subcode && (covered || r.Subcode >= uniqueSubcodes)
-		// Some responses have such a subcode as their code.
+		// In some responses, the code is such a subcode.
 		if same || r.Subcode >= uniqueSubcodes && r.Subcode == e.Code {
 			return 2
 		}
@@ -72,7 +72,7 @@ func (r *Row) Sample() *Error {
 // Table lists a graph's errors. Among rows that match equally well, the first one applies.
 type Table []Row
 
-// find returns an error's row, or nil if the table has none. A nil table stands for the errors that all graphs share.
+// find returns an error's row, or nil if the table has none. A nil table means the errors that all graphs share.
 func (t Table) find(e *Error) *Row {
 	if t == nil {
 		t = shared
@@ -93,7 +93,7 @@ func With(own ...Row) Table { return append(Table(own), shared...) }
 const (
 	handling = "Graph API, \"Handling Errors\""
 	limits   = "Graph API, \"Rate Limits\""
-	// seen is the source of undocumented codes.
+	// seen is the source given for undocumented codes.
 	seen = "observed by other clients (gitroomhq/postiz-app, Facebook provider)"
 )
 

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// appUsageHeader contains how much of the app's call budget is used.
+	// appUsageHeader contains the used share of the app's call budget.
 	appUsageHeader = "X-App-Usage"
-	// usageHeader contains how much of a business's limits is used, and the minutes until its block ends.
+	// usageHeader contains the used share of a business's limits, and the number of minutes until its block ends.
 	usageHeader = "X-Business-Use-Case-Usage"
 )
 
 const (
-	// limitPause and blockPause are the pauses if the graph does not return one. Calls during a rate limit prolong the
-	// block, and daily quotas and penalties last for hours.
+	// limitPause and blockPause are the default pauses if the graph does not return one. Calls during a rate limit
+	// prolong the block, and daily quotas and penalties last for hours.
 	limitPause = 5 * time.Minute
 	blockPause = time.Hour
 
@@ -30,7 +30,7 @@ const (
 	longestWait = 24 * time.Hour
 )
 
-// Usage is how much of the call budgets is used, according to a response.
+// Usage is the used share of the call budgets, according to a response.
 type Usage struct {
 	// App and Account are percentages of the app's and the account's budget; -1 if unknown.
 	App, Account int
@@ -38,7 +38,7 @@ type Usage struct {
 	RetryAfter time.Duration
 }
 
-// budgets are Meta's counters, in percent, and the minutes until access is regained.
+// budgets are Meta's usage counters, in percent, and the number of minutes until access is regained.
 type budgets struct {
 	Calls   jsondoc.Text `json:"call_count"`
 	Time    jsondoc.Text `json:"total_time"`
@@ -66,7 +66,7 @@ func ParseUsage(h http.Header) Usage {
 	return used
 }
 
-// RetryAt returns when the next call is allowed after a temporary kind of error, or zero for other kinds.
+// RetryAt returns the time of the next allowed call after a temporary kind of error, or zero for other kinds.
 func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
 	wait := ParseUsage(h).RetryAfter
 	switch {
@@ -80,8 +80,8 @@ func RetryAt(h http.Header, kind Kind, now time.Time) time.Time {
 	return now.Add(wait)
 }
 
-// quotaLimit returns the rate limit for posts in 24 hours, given the total and the number used. If none remain, the limit
-// blocks until hold. It returns nil for malformed numbers.
+// quotaLimit returns the rate limit for posts in 24 hours, given the total and the number used. If none remain, the
+// account is blocked until hold. It returns nil for malformed numbers.
 func quotaLimit(total, used string, hold time.Time) []platforms.RateLimit {
 	most, err := strconv.Atoi(total)
 	count, err2 := strconv.Atoi(used)
@@ -96,10 +96,10 @@ func quotaLimit(total, used string, hold time.Time) []platforms.RateLimit {
 }
 
 const (
-	// slowDown is the used percentage above which calls are made less often. Meta recommends this above 90 percent.
+	// slowDown is the used percentage above which calls are made less often; Meta recommends this value.
 	slowDown = 90
 	// slowDownFor and stopFor are an account's pauses above slowDown and at 100 percent, if the platform does not
-	// return one. Budgets are counted over a sliding window of one hour.
+	// return a pause. Budgets are counted over a sliding window of one hour.
 	slowDownFor = time.Minute
 	stopFor     = 5 * time.Minute
 )

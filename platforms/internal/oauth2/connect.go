@@ -26,7 +26,7 @@ type Dialog struct {
 	Name, Setting string
 	// URL is the page's address without a query.
 	URL string
-	// AppParam is the parameter for the app's id, and App is the id.
+	// AppParam is the name of the parameter for the app's id, and App is the id.
 	AppParam, App string
 	// Scopes are requested, joined by Separator, a space by default. If empty, another parameter determines the scopes.
 	Scopes    []string
@@ -72,8 +72,8 @@ func S256Hex(verifier string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Exchange exchanges a code for a token with a refresh token. A response without scopes has granted the requested ones
-// (RFC 6749, section 5.1). Errors are *platforms.Error.
+// Exchange exchanges a code for a token with a refresh token. A response without scopes means that the requested ones
+// were granted (RFC 6749, section 5.1). Errors are *platforms.Error.
 func (e *Endpoint) Exchange(ctx context.Context, code platforms.Code, requested string, needs RequiredScopes) (platforms.Token, error) {
 	resp, answer, err := e.call(ctx, "exchange", url.Values{
 		"grant_type": {"authorization_code"}, "code": {code.Value}, "redirect_uri": {code.RedirectURI}, "code_verifier": {code.Verifier},
@@ -99,7 +99,7 @@ func (e *Endpoint) Exchange(ctx context.Context, code platforms.Code, requested 
 }
 
 // classifyCodeError classifies the endpoint's error for a code. Error codes differ between platforms, so unless the
-// error is invalid_grant, the description is searched for the code or the verifier.
+// error is invalid_grant, the description is searched for a mention of the code or the verifier.
 func (e *Endpoint) classifyCodeError(resp *transport.Response, code, description string) *platforms.Error {
 	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, code)
 	own := resp.Status == http.StatusBadRequest || resp.Status == http.StatusUnauthorized || e.AnyStatus && resp.Status == http.StatusOK
@@ -115,8 +115,8 @@ func (e *Endpoint) classifyCodeError(resp *transport.Response, code, description
 	}
 }
 
-// ExchangeUnanswered is the error for a code exchange without a response. If the call was sent, the code may be used
-// up.
+// ExchangeUnanswered returns the error for a code exchange without a response. If the call was sent, the code may have
+// been used.
 func ExchangeUnanswered(c *client.Client, err error) *platforms.Error {
 	failure := c.Unanswered(err)
 	if !client.NotSent(err) {
@@ -127,13 +127,13 @@ func ExchangeUnanswered(c *client.Client, err error) *platforms.Error {
 
 const onceMore = "reconnect the account"
 
-// BadCode is the error for a code that the platform does not accept.
+// BadCode returns the error for a code that the platform does not accept.
 func BadCode(c *client.Client, cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassReconnect, "%s no longer accepts this consent: it took too long, or was used before", c.Name).
 		Advise(onceMore).Because(cause)
 }
 
-// BadRedirect is the error for a redirect URI that the platform does not accept.
+// BadRedirect returns the error for a redirect URI that the platform does not accept.
 func BadRedirect(c *client.Client, cause error) *platforms.Error {
 	return platforms.Errorf(platforms.ClassPermanent, "%s does not accept Herald's redirect URI", c.Name).
 		Advise("the administrator must add it to the app's redirect URIs, exactly as derived from siteURL").Because(cause)

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/client"
 )
 
-// Base is the common part of the platforms with a token endpoint.
+// Base is the common part of platforms with a token endpoint.
 type Base struct {
 	Connector
 
@@ -25,7 +25,8 @@ type Base struct {
 	Clock      clock.Clock
 }
 
-// Site has a platform's names and its defaults for platforms.Config. Hosts are the hosts of addresses in responses.
+// Site holds a platform's names and its defaults for platforms.Config. Hosts are the hosts that URLs in responses may
+// refer to.
 type Site struct {
 	Platform, Name, APIURL, WebURL string
 	ListingLag                     time.Duration
@@ -75,7 +76,7 @@ func (c *Connector) Refresh(ctx context.Context, token platforms.Token) (platfor
 	return c.Tokens.Refresh(ctx, token)
 }
 
-// FormApp returns a function for Endpoint.App. It sends the app's id, in the parameter idParam, and its secret in the
+// FormApp returns a function for Endpoint.App. The app's id, in the parameter idParam, and its secret are sent in the
 // form.
 func FormApp(c *platforms.Config, idParam string) func() App {
 	return func() App {

@@ -25,16 +25,16 @@ import (
 
 // Endpoint is a platform's token endpoint.
 type Endpoint struct {
-	// Client calls the endpoint. Its Name is the token issuer in messages.
+	// Client makes calls to the endpoint. In messages, its Name identifies the token issuer.
 	client.Client
 	Path string
-	// App returns Herald's app. It is called for each request: the secret may have been replaced.
+	// App returns Herald's app. It is called for each request, because the secret may have been replaced.
 	App     func() App
 	Timeout time.Duration
 	// Clock determines the expiry of new tokens.
 	Clock clock.PassiveClock
-	// Dead is the error for an invalid refresh token, and NoRefresh the one for a missing refresh token. NoRefresh
-	// defaults to a generic error with Dead's remedy.
+	// Dead is the error for an invalid refresh token, and NoRefresh the error for a missing one. NoRefresh defaults
+	// to a generic error with Dead's remedy.
 	Dead, NoRefresh platforms.Error
 	// IsDead reports whether a platform-specific error, given by its code and description, means Dead. It is nil on a
 	// platform that uses invalid_grant.
@@ -83,7 +83,7 @@ func (e *Endpoint) Refresh(ctx context.Context, old platforms.Token) (platforms.
 	}
 }
 
-// call sends the endpoint a form with the app's credentials, once. Errors are *transport.Error.
+// call sends a form with the app's credentials to the endpoint, once. Errors are *transport.Error.
 func (e *Endpoint) call(ctx context.Context, action string, form url.Values) (*transport.Response, answer, error) {
 	call := client.Call{Action: action, Path: e.Path, Timeout: e.Timeout}
 	app := e.App()
@@ -106,8 +106,8 @@ func (e *Endpoint) failed(resp *transport.Response, said answer) bool {
 	return resp.Status != http.StatusOK || e.AnyStatus && said.Error != ""
 }
 
-// ParseToken parses a successful response that arrived at now. Missing fields keep their old values. Errors are
-// *platforms.Error.
+// ParseToken parses a successful response that arrived at now. A missing refresh token or scope keeps its value from
+// old. Errors are *platforms.Error.
 func ParseToken(c *client.Client, body []byte, old platforms.Token, now time.Time) (platforms.Token, error) {
 	said, _ := jsondoc.Decode[answer](body)
 	if said.AccessToken == "" {

@@ -15,7 +15,7 @@ func Scopes(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' })
 }
 
-// RequiredScopes are the scopes that an account must grant: at least one from each entry.
+// RequiredScopes are the scopes that an account must grant: at least one of each entry.
 type RequiredScopes [][]string
 
 // Check returns an error that lists the missing scopes, or nil if none is missing. name is the platform's name.

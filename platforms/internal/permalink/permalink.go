@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Sites are the platforms' domains. Parse rejects an address on another platform's site. The address of a platform is
-// configurable, so only the path is checked on an unknown host.
+// Sites are the platforms' domains. Parse rejects an address on another platform's site. A platform's address is
+// configurable, so on an unknown host only the path is checked.
 const (
 	X         = "x.com"
 	Twitter   = "twitter.com"

@@ -19,16 +19,16 @@ import (
 type Pattern struct {
 	// Match matches candidates. If it has a group, the group is the link.
 	Match *regexp.Regexp
-	// Accept reports whether a candidate between two texts is a link; nil accepts all.
+	// Accept reports whether a candidate is a link, given the text before and after it; nil accepts all candidates.
 	Accept func(before, after string) bool
-	// Trim are characters that do not belong to the link at its end, such as the full stop after an address.
+	// Trim contains characters that are cut off the link's end, such as the period after an address.
 	Trim string
 	// Shown returns what the platform shows instead of the link; nil if it shows the text itself.
 	Shown func(link string) string
 }
 
-// Find returns found and the links that the patterns match, in order. Where two overlap, the earlier pattern counts, and
-// found before all of them.
+// Find returns found and the links that the patterns match, in order. Where links overlap, those in found take
+// precedence, and then those of earlier patterns.
 func Find(text string, found []platforms.Link, patterns ...Pattern) []platforms.Link {
 	found = slices.Clone(found)
 	for _, p := range patterns {
@@ -66,7 +66,8 @@ const punctuation = ".,;:!?'\"’”)]}>…"
 // Addresses matches addresses that start with http://, https:// or www.
 var Addresses = Pattern{Match: regexp.MustCompile(`(?i)\b(?:https?://|www\.)[^\s\p{Z}<>"]+`), Trim: punctuation}
 
-// Hashtags matches a # with letters, digits and underscores, at least one of them a letter, that does not follow a word.
+// Hashtags matches a # that does not follow a word, with letters, digits and underscores after it, at least one of
+// which is a letter.
 var Hashtags = Pattern{
 	Match:  regexp.MustCompile(`[#＃](?:[\p{N}_][\p{L}\p{M}\p{N}_]*)?\p{L}[\p{L}\p{M}\p{N}_]*`),
 	Accept: func(before, _ string) bool { return !EndsInWord(before) && !strings.HasSuffix(before, "&") },

@@ -17,7 +17,7 @@ const (
 	domainCharacter class = 1 << iota
 	// asciiLabel may occur in a domain that is recognized without a protocol.
 	asciiLabel
-	// alphanumeric prevents a URL from starting, and a top-level domain from ending, next to it.
+	// alphanumeric prevents a URL from starting right after it, and a top-level domain from ending right before it.
 	alphanumeric
 )
 
@@ -70,8 +70,8 @@ func labelRune(r rune) bool {
 	return r == '-' || r == '_' || domainRune(r)
 }
 
-// precedingRune reports whether a URL may start right after r, which excludes the inside of a word, a mention, a
-// hashtag or a cashtag.
+// precedingRune reports whether a URL may start right after r. It may not start within a word, a mention, a hashtag or
+// a cashtag.
 func precedingRune(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
@@ -90,8 +90,8 @@ func asciiLabelRune(r rune) bool {
 }
 
 // accented contains twitter-text's accented Latin letters and combining marks, and all characters that differ from one
-// only in case. JavaScript compares characters by their upper case, so U+0345 adds the iota, and the capitals in Latin
-// Extended-B add letters of the phonetic alphabet.
+// of them only in case. JavaScript compares characters by their upper case, so U+0345 adds the iota, and the capitals
+// in Latin Extended-B add letters of the phonetic alphabet.
 var accented = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0xC0, 0xD6, 1},

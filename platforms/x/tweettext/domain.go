@@ -21,7 +21,7 @@ func (s *scanner) candidateAt(dot int) (candidate, bool) {
 	c := candidate{domainEnd: max(single, several)}
 	earliest := label
 	if several < 0 {
-		// In the last label, a domain may start after the last underscore.
+		// In the label before the top-level domain, the domain may start after the last underscore.
 		earliest += 1 + strings.LastIndexByte(s.text[label:dot], '_')
 	}
 	if last, _ := utf8.DecodeLastRuneInString(s.text[label:dot]); label == dot || !domainRune(last) {
@@ -106,7 +106,7 @@ func (s *scanner) labelEnd(at int) (end int, underscore bool) {
 	return -1, false
 }
 
-// labelStart returns the start of the label that ends at the dot, not before the end of the last candidate.
+// labelStart returns the start of the label that ends at the dot, but no offset before the end of the last candidate.
 func (s *scanner) labelStart(dot int) int {
 	for dot > s.from {
 		r, width := utf8.DecodeLastRuneInString(s.text[s.from:dot])
@@ -119,7 +119,7 @@ func (s *scanner) labelStart(dot int) int {
 }
 
 // protocolStart returns the start of a protocol that ends at the offset, or -1. The protocol must be followed by a
-// domain character, and the character before it must allow a URL.
+// domain character, and a URL must be allowed after the character before it.
 func (s *scanner) protocolStart(at int) int {
 	if r, _ := utf8.DecodeRuneInString(s.text[at:]); !domainRune(r) {
 		return -1
@@ -143,8 +143,8 @@ func (s *scanner) mayBegin(at int) bool {
 	return at > s.from && precedingRune(before)
 }
 
-// bareStart returns where a domain without a protocol starts within the label before the dot, no earlier than earliest,
-// or -1.
+// bareStart returns the start of a domain without a protocol, within the label before the dot and no earlier than
+// earliest, or -1.
 //
 // twitter-text matches a preceding character together with the URL, in UTF-16. Two consequences are reproduced. At the
 // start of the text, the first character is tried as the preceding one before it is tried as the first of the URL:

@@ -9,7 +9,7 @@ import "unicode/utf8"
 // text, or 0. width is the length of the first code point.
 //
 // The sequences are exactly those of twitter-text (Emoji 11: skin tones, families, professions, flags, keycaps,
-// presentation selectors). Newer grapheme clusters are deliberately not combined: X counts their parts. A single code
+// presentation selectors). Newer sequences are deliberately not combined, because X counts their parts. A single code
 // point does not need a lookup: its weight does not depend on whether it is an emoji.
 func emojiLength(text string, width int) int {
 	length := 0
@@ -26,7 +26,7 @@ func emojiLength(text string, width int) int {
 }
 
 // joins reports whether the text starts with a code point that may be the second of a sequence: a joiner, a keycap, a
-// presentation selector, a flag letter, a skin tone or a tag. Most text does not contain them and does not need a
+// presentation selector, a flag letter, a skin tone or a tag. Most texts contain none of these and do not need a
 // lookup.
 func joins(text string) bool {
 	if text[0] < 0xE2 {

@@ -3,9 +3,9 @@
 
 package tweettext
 
-// Package norm supports Unicode 15 until Go 1.27. This file adds what Unicode 16 and 17 changed about normal form C:
-// marks with a combining class, and characters composed of two others (UnicodeData.txt of Unicode 17, third and fifth
-// field). The standard guarantees that these never change, so they agree with any later package norm.
+// Until Go 1.27, package norm supports Unicode 15. This file adds the changes that Unicode 16 and 17 made to normal
+// form C: marks with a combining class, and characters composed of two others (UnicodeData.txt of Unicode 17, third and
+// fifth field). The standard guarantees that these never change, so they agree with any later package norm.
 
 // newClass returns the combining class of a mark from Unicode 16 or 17, and 0 otherwise.
 func newClass(r rune) uint8 {
@@ -23,8 +23,8 @@ func newClass(r rune) uint8 {
 	return 0
 }
 
-// newPairs are the characters in Unicode 16 that are composed of two others: letters of Todhri, and vowel signs of
-// Tulu-Tigalari, Gurung Khema and Kirat Rai. Unicode 17 added none.
+// newPairs are the characters that Unicode 16 added and that are composed of two others: letters of Todhri, and vowel
+// signs of Tulu-Tigalari, Gurung Khema and Kirat Rai. Unicode 17 added none.
 var newPairs = map[rune][2]rune{
 	0x105C9: {0x105D2, 0x0307}, 0x105E4: {0x105DA, 0x0307},
 	0x11383: {0x11382, 0x113C9}, 0x11385: {0x11384, 0x113BB}, 0x1138E: {0x1138B, 0x113C2}, 0x11391: {0x11390, 0x113C9},
@@ -43,7 +43,7 @@ var (
 		}
 		return joins
 	}()
-	// newStarts are the first characters of the pairs. Each is as new as its composition.
+	// newStarts are the first characters of the pairs. They were added to Unicode together with their compositions.
 	newStarts = func() map[rune]bool {
 		starts := map[rune]bool{}
 		for _, pair := range newPairs {

@@ -17,8 +17,8 @@ import (
 const graphemeJoiner = "\u034f"
 
 // normalize returns the text in Unicode's normal form C, without the joiners of the stream-safe format. X does not add
-// them, so they must neither count nor prevent marks from being composed. Package norm does not change marks after
-// bytes that are not UTF-8, so these are first replaced by U+FFFD.
+// these joiners, so they must neither count nor prevent marks from being composed. Package norm does not change marks
+// after bytes that are not UTF-8, so these are first replaced by U+FFFD.
 func normalize(text string) string {
 	if belowMarks(text) {
 		return text
@@ -39,7 +39,7 @@ func normalize(text string) string {
 	return compose(decompose(text))
 }
 
-// belowMarks reports whether normal form C cannot change any character of the text, because all are below U+0300, the
+// belowMarks reports whether normal form C cannot change any of the text's characters because all are below U+0300, the
 // first combining mark and the first character whose UTF-8 starts with 0xCC.
 func belowMarks(text string) bool {
 	for i := range len(text) {
@@ -56,7 +56,8 @@ type mark struct {
 	class uint8
 }
 
-// decompose returns the text's canonical decomposition, in canonical order, however long its sequences of marks.
+// decompose returns the text's canonical decomposition, in canonical order, regardless of the length of its sequences
+// of marks.
 func decompose(text string) []mark {
 	marks := make([]mark, 0, utf8.RuneCountInString(text))
 	for _, whole := range text {

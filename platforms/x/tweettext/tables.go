@@ -20,7 +20,8 @@ var (
 	tldNames string
 
 	// emojiNames are the emoji sequences of two and more code points of twemoji-parser 11.0.2
-	// (https://www.npmjs.com/package/twemoji-parser), the parser that twitter-text 3.1.0 counts with. Its licence (MIT):
+	// (https://www.npmjs.com/package/twemoji-parser), the parser that twitter-text 3.1.0 counts with. Its license
+	// (MIT):
 	//
 	// Copyright (c) 2018 Twitter, Inc.
 	//
@@ -41,7 +42,7 @@ var (
 	//go:embed emoji.txt
 	emojiNames string
 
-	// Processes that count no text do without the tables.
+	// The tables are parsed on first use, because many processes never count text.
 	tlds  = sync.OnceValue(func() table { return strings.Fields(tldNames) })
 	emoji = sync.OnceValue(func() table { return strings.Fields(emojiNames) })
 )

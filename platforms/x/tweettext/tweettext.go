@@ -6,8 +6,8 @@
 //
 // The reference is twitter-text 3.1.0, the library that X publishes and that its own client uses, including where its
 // results differ from a newer Unicode or a newer root zone. Two differences are visible: an emoji sequence newer than
-// Emoji 11 has the total weight of its parts, and a bare domain with a top-level domain that is not in the library has
-// the weight of its characters.
+// Emoji 11 has the total weight of its parts, and a domain without a protocol whose top-level domain is not in the
+// library has the weight of its characters.
 //
 // All functions run in time linear in the length of the text.
 package tweettext
@@ -51,8 +51,8 @@ func invalid(r rune) bool {
 	return r == 0xFEFF || r == 0xFFFE || r == 0xFFFF
 }
 
-// plain reports whether every character of the text certainly has weight one: ASCII without a dot, and so without a
-// URL.
+// plain reports whether every character of the text certainly has weight one: the text is ASCII and has no dot, so it
+// contains no URL.
 func plain(text string) bool {
 	return ascii(text) && strings.IndexByte(text, '.') < 0
 }

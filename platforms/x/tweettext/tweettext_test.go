@@ -92,7 +92,7 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// TestValid checks a post's length against the maximum, and its characters.
+// TestValid checks whether posts are within the maximum length and contain only valid characters.
 func TestValid(t *testing.T) {
 	valid := func(text string) bool {
 		length := Length(text)
@@ -130,7 +130,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// TestHostileTexts relies on the test timeout to fail: at a megabyte, a quadratic search takes hours.
+// TestHostileTexts relies on the test timeout to fail: for a megabyte, a quadratic search would take hours.
 func TestHostileTexts(t *testing.T) {
 	const size = 1 << 20
 	for _, row := range []struct {
@@ -208,8 +208,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// FuzzLength checks properties that hold for all text: its length does not depend on its normal form, grows with the
-// text, and stays within the weights of its parts.
+// FuzzLength checks properties that hold for any text: the length does not depend on the normal form, grows with the
+// text, and stays within the total weight of the text's parts.
 func FuzzLength(f *testing.F) {
 	for _, row := range lengthRows {
 		f.Add(row.text)
@@ -225,7 +225,7 @@ func FuzzLength(f *testing.F) {
 		if got := Length(normal); got != length {
 			t.Errorf("in normal form C the length is %d, not %d", got, length)
 		}
-		// Package norm's own form differs only if it adds joiners.
+		// The normal form from package norm differs only if it contains additional joiners.
 		if form := norm.NFC.String(text); strings.Count(form, graphemeJoiner) == strings.Count(text, graphemeJoiner) {
 			if got := Length(form); got != length {
 				t.Errorf("in package norm's normal form C the length is %d, not %d", got, length)

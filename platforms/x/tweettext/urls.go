@@ -38,10 +38,10 @@ func URLs(text string) []Range {
 // found is a URL and its share of the count.
 type found struct {
 	Range
-	// covered is how many bytes from Start the URL's weight accounts for. It is the length of the range, unless
-	// twitter-text's own count differs from its range (see addBare).
+	// covered is the number of bytes from Start that the URL's weight accounts for. It is the length of the range,
+	// unless twitter-text's own count differs from its range (see addBare).
 	covered int
-	// remainder is added to the weight if covered ends within the UTF-16 form of a character.
+	// remainder is additional weight if covered ends within the UTF-16 form of a character.
 	remainder int
 }
 
@@ -66,13 +66,13 @@ type scanner struct {
 	text string
 	// from is the end of the last candidate. The character there can only precede the next URL.
 	from int
-	// chain is the chain of labels scanned last.
+	// chain is the last scanned chain of labels.
 	chain chain
 }
 
 // findURLs appends to urls the parts of the text that X turns into links, in order. With a protocol, the domain may be
-// in any script. Without one, only the ASCII or accented Latin part of a domain counts, and a query counts only after a
-// path. Email addresses, and text right after a letter, '@', '#' or '$', are not URLs.
+// in any script. Without one, a URL includes only the ASCII or accented Latin part of a domain, and includes a query
+// only after a path. Email addresses, and text right after a letter, '@', '#' or '$', are not URLs.
 //
 // The text is not normalized: the offsets refer to the text as passed.
 func findURLs(text string, urls []found) []found {
@@ -114,7 +114,7 @@ func (s *scanner) addWithProtocol(urls []found, c candidate) []found {
 }
 
 // addBare appends the URLs in a candidate without a protocol: each part of its domain that is an ASCII or accented
-// Latin domain, so that "日本語example.com" yields example.com. The last one includes the path and a query after the path.
+// Latin domain, so "日本語example.com" yields example.com. The last one includes the path and a query after the path.
 //
 // If another script follows such a part within the domain, twitter-text's range extends from the part to the end of the
 // path, but its count only includes as many characters as the part and the path have; covered reproduces this. The
@@ -141,7 +141,7 @@ func (s *scanner) addBare(urls []found, c candidate) []found {
 	return urls
 }
 
-// acceptable checks the length of the URL and of the domain's labels, which its form does not limit.
+// acceptable checks the length of the URL and of the domain's labels, which are not limited by the URL's form.
 func (s *scanner) acceptable(c candidate) bool {
 	protocol := c.domain - c.start
 	if protocol == 0 {

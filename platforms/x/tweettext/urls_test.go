@@ -153,7 +153,8 @@ func TestURLs(t *testing.T) {
 }
 
 func TestURLOffsets(t *testing.T) {
-	// Offsets count bytes, whatever precedes them; if a part's text occurs earlier, twitter-text's range is there.
+	// Offsets count bytes, regardless of which characters precede them. If a part's text also occurs earlier,
+	// twitter-text's range is at that place.
 	for _, row := range []struct {
 		reason, text string
 		want         []Range
@@ -205,8 +206,8 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// TestComposeAgrees compares how long sequences of marks are composed with how package norm composes short ones, for
-// each code point that decomposes or may compose with another, alone and between a letter and an accent.
+// TestComposeAgrees compares the composition of long sequences of marks with package norm's composition of short ones,
+// for each code point that decomposes or may compose with another, alone and between a letter and an accent.
 func TestComposeAgrees(t *testing.T) {
 	compared := 0
 	for r := rune(0); r <= unicode.MaxRune; r++ {

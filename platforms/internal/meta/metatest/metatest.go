@@ -24,7 +24,7 @@ type Want struct {
 	Subject platforms.Subject
 	// AppWide is set if the error blocks all accounts of the app.
 	AppWide bool
-	// Waits is set if the error has a RetryAt.
+	// Waits is set if the error must have a RetryAt.
 	Waits bool
 }
 

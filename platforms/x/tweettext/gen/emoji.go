@@ -54,17 +54,17 @@ func emojiTable(source string) ([]string, error) {
 	return table, nil
 }
 
-// escape matches JavaScript's notation for a UTF-16 unit. Go's package treats it as a code point, which may be half a
-// character.
+// escape matches JavaScript's notation for a UTF-16 unit. Package regexp/syntax treats it as a code point, which may be
+// half a character.
 var escape = regexp.MustCompile(`\\u([0-9a-f]{4})`)
 
 // notAsText is the look-ahead for U+FE0E, which requests an emoji's text presentation: an emoji before it does not
-// count as one. Both readings have the same weight, two for the character and two for U+FE0E, so the condition is
+// count as one. Either way the weight is the same, two for the character and two for U+FE0E, so the condition is
 // dropped.
 const notAsText = `(?!\ufe0e)`
 
 // expand lists every string that a JavaScript expression matches, in the order of its alternatives. Strings that differ
-// in one unit, where none is a prefix of another, may be in any order.
+// in only one unit may be in any order, because none is a prefix of another.
 func expand(pattern string) ([]string, error) {
 	pattern = escape.ReplaceAllString(strings.ReplaceAll(pattern, notAsText, "(?:)"), `\x{$1}`)
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
@@ -120,7 +120,7 @@ func matches(part *syntax.Regexp) ([][]uint16, error) {
 	return all, nil
 }
 
-// joined lists each head with each tail.
+// joined lists the concatenations of each head with each tail.
 func joined(heads, tails [][]uint16) (all [][]uint16) {
 	for _, head := range heads {
 		for _, tail := range tails {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command gen writes the data tables of package tweettext: the top-level domains that end a URL, and the emoji
-// sequences that count as one emoji. Both are extracted from packages that X publishes, so that the count agrees with
-// X's own client. It requires npm on the path. Run it with `go generate` in the parent folder.
+// sequences that count as one emoji. Both are extracted from packages that X publishes, so the count agrees with X's
+// own client. It requires npm on the path. Run it with `go generate` in the parent folder.
 package main
 
 import (

@@ -56,8 +56,8 @@ func tldNames(source string) ([]string, error) {
 }
 
 // longestFirst verifies that an alternation in the order of names finds the longest matching name, as the package's
-// lookup does. A longer name that continues with an ASCII letter does not compete, because the shorter one then lacks
-// its boundary.
+// lookup does. A longer name that continues with an ASCII letter may be listed later, because the shorter name then
+// does not match: its boundary is missing.
 func longestFirst(names []string) error {
 	for i, name := range names {
 		for _, later := range names[i+1:] {
@@ -70,7 +70,7 @@ func longestFirst(names []string) error {
 	return nil
 }
 
-// fold is the same folding as tweettext.fold, for whole names.
+// fold folds a whole name as tweettext.fold does a character.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if upper := unicode.ToUpper(r); r < utf8.RuneSelf || upper >= utf8.RuneSelf {
