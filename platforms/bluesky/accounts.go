@@ -17,8 +17,8 @@ import (
 var otherAccount = platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount,
 	"the account's server reports another account than the one that was connected", "connect the account again")
 
-// confirmed returns a handle if it refers to an account, and "" otherwise. An account's own server may name any handle, such as a
-// well-known one, and the configured server finds out whose it is.
+// confirmed returns the handle if it resolves to the account with this DID, and "" otherwise. An account's own server
+// could claim any handle, even a well-known one, so the configured server resolves it.
 func (p *Platform) confirmed(ctx context.Context, handle, did string) string {
 	if handle = strings.ToLower(handle); !handlePattern.MatchString(handle) {
 		return ""
@@ -29,11 +29,11 @@ func (p *Platform) confirmed(ctx context.Context, handle, did string) string {
 	return handle
 }
 
-// Identify returns the account of a token or an app password. The account's own server cannot pass off another account as the one
-// that a token from OAuth was issued for. The profile record has its name; an account without one is known by
-// its handle. The picture has no address of its own on the account's server.
+// Identify returns the account that a token or an app password belongs to. For an OAuth token, the account's own server
+// cannot substitute another account. The display name comes from the profile record and defaults to the handle. There
+// is no picture, because the account's server has no address for it.
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
-	// A session in memory does not show whether the app password was revoked, and this call does.
+	// A session in memory does not show whether the app password has been revoked; this call does.
 	resp, failure := p.read(ctx, "identify", "/xrpc/com.atproto.server.getSession", token)
 	if failure != nil {
 		return platforms.Identity{}, failure
@@ -68,7 +68,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	return found, nil
 }
 
-// Refresh renews a token that is bound to a key. An app password is valid until its owner revokes it.
+// Refresh renews an OAuth token. An app password does not need renewal: it is valid until its owner revokes it.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
 	if !isBound(token.Access) {
 		return platforms.Token{}, new(passwordRevoked)

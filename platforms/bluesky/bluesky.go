@@ -1,14 +1,15 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bluesky publishes to Bluesky, through the server (PDS) that keeps the accounts.
+// Package bluesky publishes to Bluesky, through the server (PDS) that hosts the account.
 //
 // A post is a record in the account's repository, and the client chooses the record's key. Herald derives it from
-// platforms.Job.Key. The one visible call, com.atproto.repo.putRecord, creates the record only if there is none under
-// that key (swapRecord: null), so repeating it publishes nothing, and one com.atproto.repo.getRecord shows the outcome.
+// platforms.Job.Key. The one visible call, com.atproto.repo.putRecord, creates the record only if none exists under
+// that key (swapRecord: null). Repeating it therefore publishes nothing, and a single com.atproto.repo.getRecord shows
+// the outcome.
 //
-// An account's access token is one from OAuth, with its key (bound), or its handle or DID and an app password, separated by
-// a colon. Sessions made from an app password are kept in memory.
+// An account's access token is either an OAuth token with its key (see bound), or the handle or DID and an app
+// password, separated by a colon. The sessions of app passwords are kept in memory.
 package bluesky
 
 import (
@@ -28,11 +29,13 @@ const (
 	// DefaultWebURL is the address of the website that shows posts.
 	DefaultWebURL = "https://bsky.app"
 
-	// listingLag is how long a post may be missing from its account's repository: a write is complete before its
-	// response, in the same database that reads use. The interface requires a positive value.
+	// listingLag is how long a post may be missing from its account's repository. There is no lag, because a server
+	// commits a write before it responds, to the database that it reads from, but the interface requires a positive
+	// value.
 	listingLag = time.Second
 
-	// callTimeout bounds putRecord and the reads before it. readTimeout bounds one read, and uploadTimeout one upload.
+	// callTimeout bounds putRecord together with the reads before it, readTimeout one read, and uploadTimeout one
+	// upload.
 	callTimeout   = 30 * time.Second
 	readTimeout   = 10 * time.Second
 	uploadTimeout = 5 * time.Minute
@@ -45,25 +48,25 @@ const (
 	maxImages     = 4
 	maxImageBytes = 2_000_000
 	maxVideoBytes = 300_000_000
-	// maxVideoDuration is the longest video according to Bluesky's announcement of March 2025, when a video could have
-	// 100 MB; the lexicon has no such limit.
+	// maxVideoDuration is the maximum duration of a video according to Bluesky's announcement of March 2025, when
+	// the maximum size was 100 MB; the lexicon does not limit the duration.
 	maxVideoDuration = 3 * time.Minute
 
 	// uploadsLast is how long a server keeps a blob that no record refers to: at least an hour (AT Protocol, "Blobs").
 	uploadsLast = time.Hour
 
-	// refreshLead is how long before its expiry an access token from OAuth is renewed. The token is valid for an hour (observed
-	// on @atproto/pds 0.5.35).
+	// refreshLead is how long before expiry an OAuth access token is renewed. Tokens are valid for an hour
+	// (observed with @atproto/pds 0.5.35).
 	refreshLead = 10 * time.Minute
 )
 
-// Config configures access to Bluesky. APIURL is the server of the accounts.
+// Config configures access to Bluesky. APIURL is the address of the accounts' server.
 type Config struct {
 	platforms.Config
 
-	// DirectoryURL is the directory of accounts; DefaultDirectoryURL by default.
+	// DirectoryURL is the address of the directory of accounts. It defaults to DefaultDirectoryURL.
 	DirectoryURL string
-	// Pages reads the pages of link cards. Nil means that posts have no cards.
+	// Pages reads the pages for link cards. If it is nil, posts have no cards.
 	Pages Pages
 }
 
@@ -116,7 +119,8 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 	}
 }
 
-// captionProblem returns why Bluesky refuses a caption, other than its length in characters.
+// captionProblem returns the problem that Bluesky has with a caption, other than its length in characters, or "" if
+// there is none.
 func captionProblem(text string) string {
 	if len(text) > maxBytes {
 		return "has more than 3000 bytes in UTF-8, which Bluesky refuses; shorten it"

@@ -31,7 +31,7 @@ var hello = platforms.Job{
 	Key:     platforms.Key{CreatedAt: time.Date(2026, 11, 29, 9, 30, 0, 0, time.UTC), Sum: [16]byte{1, 2, 3}},
 }
 
-// start starts a recorder that signs accounts in and sends the responses to all other calls in turn.
+// start starts a recorder that signs accounts in and responds to all other calls with the given responses in order.
 func start(t *testing.T, answers ...http.HandlerFunc) (*Platform, *recorder.Server) {
 	t.Helper()
 	next := recorder.Sequence(answers)
@@ -131,7 +131,8 @@ func TestPublishResponses(t *testing.T) {
 	}
 }
 
-// TestRequest tests that the record must not exist, and that the session's token is sent instead of the password.
+// TestRequest tests that the call requires that the record does not exist, and that the session's token is sent instead
+// of the password.
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	p, server := start(t, created(recordKey(hello.Key)))
@@ -189,7 +190,7 @@ func TestLookupResponses(t *testing.T) {
 	}
 }
 
-// TestRateLimited tests that a limit's end comes from the headers, if it is plausible.
+// TestRateLimited tests that the end of a rate limit is read from the headers if it is plausible.
 func TestRateLimited(t *testing.T) {
 	t.Parallel()
 	soon := recorder.Noon.Add(time.Hour)
@@ -212,7 +213,7 @@ func TestRateLimited(t *testing.T) {
 	}
 }
 
-// TestRateLimits tests that only limits of posts are reported as such.
+// TestRateLimits tests that only limits on posts are reported as such.
 func TestRateLimits(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -255,7 +256,8 @@ func TestParsePost(t *testing.T) {
 	}
 }
 
-// TestBlobs tests the entries of a checkpoint, which are read back from a status that users can see and tools can copy.
+// TestBlobs tests the parsing of a checkpoint's entries. They are read from a Post's status, which tools may have
+// copied or changed.
 func TestBlobs(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -9,14 +9,14 @@ import (
 	"github.com/herald-social/herald/platforms/internal/dpop"
 )
 
-// bound is what a token is bound to, which is stored with it: its key, account, server and issuer.
+// bound holds what a token is bound to: its key, account, server and issuer. It is stored with the token.
 type bound struct {
 	Key              dpop.ProofKey
 	DID, PDS, Issuer string
 }
 
-// boundPrefix is the start of the text of a bound token. It cannot be that of an app password, which starts with a handle or
-// a DID.
+// boundPrefix is the prefix of a bound token's text. A token with an app password cannot start with it, because it
+// starts with a handle or a DID.
 const boundPrefix = "dpop|"
 
 func (b *bound) text(token string) (string, error) {
@@ -24,7 +24,8 @@ func (b *bound) text(token string) (string, error) {
 	return boundPrefix + strings.Join([]string{key, b.DID, b.PDS, b.Issuer, token}, "|"), err
 }
 
-// isBound reports whether a text is a bound token, which must not be used as an app password: it has a private key.
+// isBound reports whether a text is a bound token. It contains a private key, so it must not be sent as an app
+// password.
 func isBound(text string) bool { return strings.HasPrefix(text, boundPrefix) }
 
 func parseBound(text string) (of bound, token string, ok bool) {

@@ -16,24 +16,24 @@ import (
 	"github.com/herald-social/herald/platforms/internal/dpop"
 )
 
-// tokenExpired is the error for a token that the account's server no longer accepts, and damagedToken for one that no server
-// issued.
+// tokenExpired is the error for a token that the account's server no longer accepts, and damagedToken for a text that
+// cannot be a token.
 var tokenExpired = platforms.NewError(platforms.ClassRefresh, platforms.SubjectAccount, "the account's access token has expired", "")
 
 var damagedToken = platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount, "the account's access token is damaged", "connect the account again")
 
-// caller makes the calls of one account.
+// caller makes calls for one account.
 type caller struct {
 	p     *Platform
 	token string
-	// of is the key and the server of a token from OAuth. It is nil for a session of an app password, which is at the
+	// of is what an OAuth token is bound to. It is nil for the session of an app password, whose calls go to the
 	// configured server.
 	of *bound
 }
 
 func (p *Platform) bearer(s *session) *caller { return &caller{p: p, token: s.Access.String()} }
 
-// server returns the client for the account's server, or nil if Herald does not call it.
+// server returns the client for the account's server, or nil if Herald must not call it.
 func (c *caller) server() *client.Client {
 	if c.of == nil {
 		return &c.p.api
@@ -41,7 +41,7 @@ func (c *caller) server() *client.Client {
 	return c.p.reach(c.of.PDS)
 }
 
-// authorize adds the token to a call (RFC 9449, section 7.1). The call's body is not part of the proof.
+// authorize adds the token to a call (RFC 9449, section 7.1). The proof does not cover the call's body.
 func (c *caller) authorize(api *client.Client, call *client.Call, method string) error {
 	if c.of == nil {
 		call.Token = c.token
@@ -77,7 +77,7 @@ func (c *caller) upload(ctx context.Context, u client.Upload) (*transport.Respon
 	return resp, failure
 }
 
-// clientOf returns the client for the server that a token is for, whose name errors have.
+// clientOf returns the client for the server that accepts the token. Error messages contain the client's name.
 func (p *Platform) clientOf(token platforms.Token) *client.Client {
 	if of, _, ok := parseBound(token.Access); ok {
 		if api := p.reach(of.PDS); api != nil {
@@ -87,8 +87,8 @@ func (p *Platform) clientOf(token platforms.Token) *client.Client {
 	return &p.api
 }
 
-// proven makes a call with a token from OAuth. If the response demands a nonce, the call is made once more. A failure means that
-// the call had no effect: the server checks the proof and the token first.
+// proven makes a call with an OAuth token. If the response demands a nonce, the call is repeated once. A failure means
+// that the call had no effect: the server checks the proof and the token first.
 func (p *Platform) proven(c *caller, send func(c *caller) (*transport.Response, error)) (resp *transport.Response, failure *platforms.Error, err error) {
 	api := c.server()
 	if api == nil {
@@ -107,8 +107,8 @@ func (p *Platform) proven(c *caller, send func(c *caller) (*transport.Response, 
 	return resp, nil, nil
 }
 
-// withNonce makes a call to a server, and makes it once more if the response has the status with which the server demands a nonce.
-// Such a response precedes any effect.
+// withNonce makes a call to a server. It repeats the call once if the server demands a nonce, using the status demands:
+// such a response means that the call had no effect.
 func (p *Platform) withNonce(at *url.URL, demands int, send func() (*transport.Response, error)) (resp *transport.Response, err error) {
 	for range 2 {
 		if resp, err = send(); err != nil {
@@ -122,8 +122,8 @@ func (p *Platform) withNonce(at *url.URL, demands int, send func() (*transport.R
 	return resp, nil
 }
 
-// unproven returns the error of a response that rejects the proof or the token of a call (RFC 9449, section 7.1), or nil. A server
-// also answers 401 for accounts that are suspended.
+// unproven returns the error for a response that rejects a call's proof or token (RFC 9449, section 7.1), and nil for
+// any other response. Servers also respond with status 401 if the account is suspended, so the status is not enough.
 func unproven(api *client.Client, resp *transport.Response) *platforms.Error {
 	if resp.Status != http.StatusUnauthorized {
 		return nil

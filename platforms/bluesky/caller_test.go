@@ -23,8 +23,8 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// provenAt returns a Platform, and a token from OAuth that is bound to a key, at a server which demands a nonce and verifies the
-// proofs. answer writes its responses.
+// provenAt returns a Platform and an OAuth token that is bound to a key. Their server demands a nonce and verifies the
+// proofs; answer writes its responses.
 func provenAt(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) (*Platform, platforms.Token) {
 	t.Helper()
 	s := &issuer{t: t}
@@ -88,8 +88,8 @@ func TestProvenCalls(t *testing.T) {
 	}
 }
 
-// TestProvenPublish checks that a post is repeated as a whole when the server demands a nonce, and that only a response which
-// precedes any effect counts as one.
+// TestProvenPublish checks that the complete post is sent again when the server demands a nonce, and that a response
+// that may come from a proxy leaves the outcome unknown.
 func TestProvenPublish(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -142,8 +142,8 @@ func asError(failure *platforms.Error) error {
 	return failure
 }
 
-// TestIdentifyOnOwnServer checks that an account's own server, which anyone can run, cannot pass off another account or handle as its
-// own.
+// TestIdentifyOnOwnServer checks that an account's own server, which anyone can run, cannot claim to be another account
+// or to have another account's handle.
 func TestIdentifyOnOwnServer(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -22,36 +22,38 @@ import (
 	"github.com/herald-social/herald/platforms/internal/client"
 )
 
-// Pages downloads the web pages that texts refer to. *fetch.Client implements it.
+// Pages downloads the web pages that posts link to. It is implemented by *fetch.Client.
 type Pages interface {
 	Page(ctx context.Context, address, accept string, limit int64) (fetch.Page, error)
 }
 
 const (
-	// maxPage is how much of a page is read: its metadata is at its beginning.
+	// maxPage is how much of a page is read. Its metadata is at the beginning.
 	maxPage = 512 << 10
-	// maxThumb bounds a card's picture (lexicon app.bsky.embed.external). A larger one is left out.
+	// maxThumb bounds a card's picture, in bytes (lexicon app.bsky.embed.external). Larger pictures are left out.
 	maxThumb = 1_000_000
-	// maxCardText bounds the title and the description of a card, in bytes. A checkpoint contains both.
+	// maxCardText bounds the title and the description of a card, in bytes, because a checkpoint contains both.
 	maxCardText = 300
 )
 
-// card is what Bluesky shows of the first address in a text without files (lexicon app.bsky.embed.external). The client
-// has to look it up: Bluesky does not read the page.
+// card is the preview that Bluesky shows for the first address in a post without files (lexicon
+// app.bsky.embed.external). The client supplies it: Bluesky does not read the page.
 type card struct {
 	Title       string `json:"title"`
 	Description string `json:"description,omitempty"`
-	// Thumb is the entry of the picture's blob, as in a checkpoint of files; empty if there is none.
+	// Thumb identifies the picture's blob, in the form used in checkpoints of files; empty if there is no picture.
 	Thumb string `json:"thumb,omitempty"`
 }
 
-// cardPrefix begins the checkpoint of a post with an address. The card is missing if the page could not be read.
+// cardPrefix is the prefix of the checkpoint of a post with an address. Nothing follows it if the page could not be
+// read.
 const cardPrefix = "card:"
 
 // maxCheckpoint is the maximum length of a checkpoint (the schema of a Post's status).
 const maxCheckpoint = 1024
 
-// checkpoint returns the checkpoint of a card. It leaves out what does not fit: characters that JSON escapes are longer.
+// checkpoint returns the checkpoint of a card. The description is left out if it does not fit, because JSON escapes
+// lengthen some characters.
 func (c *card) checkpoint() string {
 	for _, fitting := range []card{*c, {Title: c.Title, Thumb: c.Thumb}} {
 		data, err := json.Marshal(fitting)
@@ -62,7 +64,8 @@ func (c *card) checkpoint() string {
 	return cardPrefix
 }
 
-// parseCard parses a checkpoint. ok is false if it is not that of a card, and the title is empty if there is no card.
+// parseCard parses a checkpoint. ok is false if it is not a card's checkpoint. The title is empty if the post has no
+// card.
 func parseCard(checkpoint string) (c card, ok bool) {
 	data, ok := strings.CutPrefix(checkpoint, cardPrefix)
 	if !ok {
@@ -74,7 +77,7 @@ func parseCard(checkpoint string) (c card, ok bool) {
 	return c, true
 }
 
-// linked returns the first address in a text, or "" if there is none that can be read.
+// linked returns the first https address in a text, or "" if there is none.
 func linked(text string) string {
 	for _, at := range links(text) {
 		if link := text[at.Start:at.End]; strings.HasPrefix(strings.ToLower(link), "https://") {
@@ -93,8 +96,7 @@ func (c *card) external(uri string) *embed {
 	return e
 }
 
-// prepareCard reads the page and uploads its picture. A page that cannot be read does not delay the post, which is then
-// published without a card.
+// prepareCard reads the page and uploads its picture. If the page cannot be read, the post is published without a card.
 func (p *Platform) prepareCard(ctx context.Context, token platforms.Token, uri string) (string, *platforms.Error) {
 	var c card
 	page, err := p.pages.Page(ctx, uri, "text/html", maxPage)
@@ -135,8 +137,8 @@ func (p *Platform) uploadThumb(ctx context.Context, token platforms.Token, data 
 	return p.uploaded(resp, "picture of the page")
 }
 
-// readMetadata returns the title and description of a page, and the address of its picture: those of the Open Graph
-// protocol (ogp.me), or the ones of HTML.
+// readMetadata returns a page's title and description, and the address of its picture, from its Open Graph metadata
+// (ogp.me) or else from its HTML metadata.
 func readMetadata(page []byte) (c card, image string) {
 	found := map[string]string{}
 	tokens := html.NewTokenizer(bytes.NewReader(page))
@@ -162,7 +164,8 @@ func readMetadata(page []byte) (c card, image string) {
 	}
 }
 
-// readMeta adds the content of a meta element by its property or name. The first one of a name counts.
+// readMeta adds a meta element's content under its property or name. If several elements have the same name, the first
+// one counts.
 func readMeta(tag *html.Token, found map[string]string) {
 	var name, content string
 	for _, a := range tag.Attr {

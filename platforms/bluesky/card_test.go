@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// site is a web site, by address.
+// site is a website: its pages by address.
 type site map[string]fetch.Page
 
 func (s site) Page(_ context.Context, address, _ string, _ int64) (fetch.Page, error) {
@@ -95,7 +95,7 @@ func TestPrepareCard(t *testing.T) {
 	}
 }
 
-// TestPrepared tests what is published of a preparation.
+// TestPrepared tests the embed that results from a preparation.
 func TestPrepared(t *testing.T) {
 	t.Parallel()
 	p := &Platform{pages: site{}}
@@ -123,7 +123,7 @@ func TestPrepared(t *testing.T) {
 	}
 }
 
-// FuzzCard checks that a page of any content leads to a checkpoint that can be stored and read back.
+// FuzzCard checks that any page results in a checkpoint that can be stored and read back.
 func FuzzCard(f *testing.F) {
 	for _, seed := range []string{"", "<title>A", `<meta property="og:title" content="` + strings.Repeat("&#1;", 300) + `">`, "<title>" + strings.Repeat("<\"\xff", 400), "<meta name=description content=x><title>a</title>"} {
 		f.Add(seed)

@@ -90,13 +90,14 @@ func errorName(resp *transport.Response) string {
 	return ""
 }
 
-// isExpired reports whether the server rejected a call because of its session, before it did anything.
+// isExpired reports whether the server rejected a call because its session has expired. Such a call had no effect.
 func isExpired(resp *transport.Response) bool {
 	name := errorName(resp)
 	return (resp.Status == http.StatusBadRequest || resp.Status == http.StatusUnauthorized) && (name == expiredToken || name == invalidToken)
 }
 
-// classify returns the error of a failed call, and whether it proves that the call had no effect.
+// classify returns the error for a failed call. refused reports whether the response proves that the call had no
+// effect.
 func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error, refused bool) {
 	cause := fmt.Errorf("HTTP status %d with error %q", resp.Status, errorName(resp))
 	if resp.Status >= http.StatusInternalServerError {
@@ -115,7 +116,7 @@ func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error,
 		return &known, true
 	}
 	if resp.Status == http.StatusTooManyRequests {
-		// It may come from a proxy in front of the server, and is no proof.
+		// The response may come from a proxy in front of the server, so it proves nothing.
 		limited := tooMany
 		limited.RetryAt, limited.Err = resetTime(resp.Header, p.config.Clock.Now()), cause
 		return &limited, false
@@ -125,10 +126,10 @@ func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error,
 	return failure, false
 }
 
-// maxWait is the longest pause that Bluesky announces: its longest window is a day.
+// maxWait is the longest pause that Herald accepts from Bluesky, whose longest window is a day.
 const maxWait = 24 * time.Hour
 
-// resetTime returns the end of the limit that a response reports, or zero.
+// resetTime returns the end of the rate limit reported in a response, or zero.
 func resetTime(h http.Header, now time.Time) time.Time {
 	seconds, err := strconv.ParseInt(h.Get("RateLimit-Reset"), 10, 64)
 	if at := time.Unix(seconds, 0).UTC(); err == nil && at.After(now) && !at.After(now.Add(maxWait)) {
@@ -137,12 +138,12 @@ func resetTime(h http.Header, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// writeWindow is the shorter window of the limits of an account's writes.
+// writeWindow is the shorter of the two windows of an account's write limits.
 const writeWindow = time.Hour
 
-// rateLimits returns the limit of posts in a response to putRecord, or nil. Several limits apply, and the server reports
-// the one with the least left ("Rate Limits": points for an account's writes, per hour and per day, and an address's
-// calls in five minutes). The limit of calls is not one of posts.
+// rateLimits returns the limit on posts from a response to putRecord, or nil. Several limits apply, and the server
+// reports the one closest to being exhausted ("Rate Limits": points for an account's writes, per hour and per day, and
+// calls per IP address in five minutes). The limit on calls does not limit posts.
 func rateLimits(h http.Header, now time.Time) []platforms.RateLimit {
 	left, err := strconv.Atoi(h.Get("RateLimit-Remaining"))
 	most, err2 := strconv.Atoi(h.Get("RateLimit-Limit"))
@@ -158,5 +159,5 @@ func rateLimits(h http.Header, now time.Time) []platforms.RateLimit {
 	return []platforms.RateLimit{limit}
 }
 
-// pointsPerPost is how many points of the limits a putRecord costs (packages/pds, com.atproto.repo.putRecord).
+// pointsPerPost is the number of points that a putRecord costs (packages/pds, com.atproto.repo.putRecord).
 const pointsPerPost = 2

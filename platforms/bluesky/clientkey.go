@@ -23,10 +23,11 @@ import (
 // both actions.
 const Scopes = "atproto repo:app.bsky.feed.post?action=create&action=update blob:*/*"
 
-// ClientDocumentPath is the path of Herald's document on the site. Its address is the client's id.
+// ClientDocumentPath is the path of Herald's client metadata document on the site. The document's address is the client
+// id.
 const ClientDocumentPath = "/oauth/bluesky/client-metadata.json"
 
-// assertionLife is how long a client assertion is valid. It is used at once.
+// assertionLife is how long a client assertion is valid. Each one is used immediately.
 const assertionLife = time.Minute
 
 // clientKey identifies Herald to authorization servers (RFC 7523, private_key_jwt).
@@ -44,7 +45,7 @@ func CheckClientKey(text string) error {
 	return err
 }
 
-// parseClientKey parses a key as `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256` makes it.
+// parseClientKey parses a key in the format of `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256`.
 func parseClientKey(text string) (*clientKey, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {

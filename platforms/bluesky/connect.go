@@ -10,8 +10,9 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// appPassword matches an app password as servers create it (com.atproto.server.createAppPassword, packages/pds). The
-// account's own password, which would also work, has full access to the account and rarely this form.
+// appPassword matches app passwords in the form that servers generate (com.atproto.server.createAppPassword,
+// packages/pds). The account's main password would also work, but grants full access to the account; it rarely has this
+// form.
 var appPassword = regexp.MustCompile(`^[a-z2-7]{4}(-[a-z2-7]{4}){3}$`)
 
 // AppPasswords returns the address of the page where users create an app password.

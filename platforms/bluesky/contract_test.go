@@ -21,14 +21,14 @@ func newAt(t *testing.T, url string) platforms.Platform {
 	return bluesky.New(bluesky.Config{Config: platforms.Config{APIURL: url + "/bluesky", WebURL: url + "/bluesky"}}, transport.New(transport.Options{}))
 }
 
-// didOf returns the n-th DID, whose digits are 2 to 7.
+// didOf returns the n-th test DID. DIDs contain only the digits 2 to 7.
 func didOf(n int64) string {
 	const length, base = 24, 6
 	number := strings.NewReplacer("0", "2", "1", "3", "2", "4", "3", "5", "4", "6", "5", "7").Replace(strconv.FormatInt(n, base))
 	return "did:plc:" + strings.Repeat("a", length-len(number)) + number
 }
 
-// refusals returns the errors in the lexicons, and some of the server's own.
+// refusals returns the errors defined in the lexicons, and some that only the server defines.
 func refusals() map[string]platformtest.Answer {
 	out := map[string]platformtest.Answer{}
 	for name, status := range map[string]int{

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/textlinks"
 )
 
-// facet is a link in a text (lexicon app.bsky.richtext.facet). Its position is in bytes of the text in UTF-8.
+// facet is a link in a text (lexicon app.bsky.richtext.facet). Its position is counted in UTF-8 bytes.
 type facet struct {
 	Index    byteSlice `json:"index"`
 	Features []feature `json:"features"`
@@ -27,7 +27,7 @@ type byteSlice struct {
 	End   int `json:"byteEnd"`
 }
 
-// feature is one of the types below with its value.
+// feature is one of the types below, with its value.
 type feature struct {
 	Type string `json:"$type"`
 	URI  string `json:"uri,omitempty"`
@@ -42,14 +42,14 @@ const (
 )
 
 const (
-	// maxTagGraphemes and maxTagBytes bound a hashtag without its sign (lexicon app.bsky.richtext.facet).
+	// maxTagGraphemes and maxTagBytes bound a hashtag without the # (lexicon app.bsky.richtext.facet).
 	maxTagGraphemes = 64
 	maxTagBytes     = 640
 	// maxHandle is the maximum length of a handle (AT Protocol, "Handle").
 	maxHandle = 253
 )
 
-// mentions matches an @ and a handle: a domain of at least two labels, whose last one begins with a letter (AT
+// mentions matches an @ and a handle: a domain of at least two labels, the last of which begins with a letter (AT
 // Protocol, "Handle").
 var mentions = textlinks.Pattern{
 	Match: regexp.MustCompile(`@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?`),
@@ -58,7 +58,8 @@ var mentions = textlinks.Pattern{
 	},
 }
 
-// links returns the addresses, mentions and hashtags of a text. Any handle counts, whether or not it exists.
+// links returns the addresses, mentions and hashtags in a text. Any handle counts as a mention, whether or not it
+// exists.
 func links(text string) []platforms.Link {
 	found := textlinks.Find(text, nil, textlinks.Addresses, mentions, textlinks.Hashtags)
 	return slices.DeleteFunc(found, func(at platforms.Link) bool { return !valid(text[at.Start:at.End]) })
@@ -71,7 +72,7 @@ func valid(link string) bool {
 	return !strings.HasPrefix(link, "@") || len(link) <= maxHandle+1
 }
 
-// cutTag returns a hashtag without its sign.
+// cutTag returns a hashtag without the #.
 func cutTag(link string) (tag string, isTag bool) {
 	if tag, isTag = strings.CutPrefix(link, "#"); isTag {
 		return tag, true
@@ -79,8 +80,8 @@ func cutTag(link string) (tag string, isTag bool) {
 	return strings.CutPrefix(link, "＃")
 }
 
-// facets returns the facets of a text. resolve returns the DID of a handle, or "" if there is none: such a mention
-// remains plain text.
+// facets returns the facets of a text. resolve returns a handle's DID, or "" if the handle does not exist; its mention
+// then remains plain text.
 func facets(text string, resolve func(handle string) (did string, failure *platforms.Error)) ([]facet, *platforms.Error) {
 	var all []facet
 	for _, at := range links(text) {
@@ -110,7 +111,7 @@ func facets(text string, resolve func(handle string) (did string, failure *platf
 	return all, nil
 }
 
-// resolveHandle returns the DID of a handle, or "" if the server does not find it.
+// resolveHandle returns the DID of a handle, or "" if the server cannot resolve it.
 func (p *Platform) resolveHandle(ctx context.Context, token platforms.Token, handle string) (string, *platforms.Error) {
 	resp, failure := p.read(ctx, "resolve_handle", "/xrpc/com.atproto.identity.resolveHandle?"+url.Values{"handle": {handle}}.Encode(), token)
 	switch {

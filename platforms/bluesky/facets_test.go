@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// resolveAll resolves every handle but those that contain "nobody".
+// resolveAll resolves every handle except those that contain "nobody".
 func resolveAll(handle string) (string, *platforms.Error) {
 	if strings.Contains(handle, "nobody") {
 		return "", nil
@@ -64,8 +64,8 @@ func TestFacets(t *testing.T) {
 	}
 }
 
-// TestFacetsWithoutAnswer tests a text whose mention cannot be resolved for the moment: it must not be published
-// without its link.
+// TestFacetsWithoutAnswer tests a text whose mention temporarily cannot be resolved. It must not be published without
+// the link.
 func TestFacetsWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	down := platforms.Errorf(platforms.ClassTransient, "down")
@@ -75,7 +75,7 @@ func TestFacetsWithoutAnswer(t *testing.T) {
 }
 
 // FuzzFacets checks that facets are within the text, in order and without overlaps, that each begins and ends at a
-// character, and that its feature has exactly one value within the lexicon's limits.
+// character, and has a feature with exactly one value, within the lexicon's limits.
 func FuzzFacets(f *testing.F) {
 	for _, seed := range []string{"", "ü🎉 https://a.example/#x @acme.test #日本", "https://a.exampleと https://b.example", "#a#b @@a.b", "\xff#a \xc3", "@a.b.c.d.", "＃a＃b"} {
 		f.Add(seed)

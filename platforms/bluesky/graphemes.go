@@ -11,9 +11,9 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// graphemes counts the user-perceived characters of a text as Bluesky does, whose servers and clients count with
-// Intl.Segmenter. Since Unicode 15.1, consonants that a virama joins are one (UAX #29, rule GB9c); uniseg implements
-// Unicode 15.0, which divides them.
+// graphemes counts the user-perceived characters of a text as Bluesky's servers and clients do, which use
+// Intl.Segmenter. Since Unicode 15.1, consonants joined by a virama are one character (UAX #29, rule GB9c); uniseg
+// implements Unicode 15.0, which counts them separately.
 func graphemes(text string) int {
 	n, joined, state := 0, false, -1
 	for text != "" {
@@ -28,8 +28,8 @@ func graphemes(text string) int {
 	return n
 }
 
-// joins reports whether a consonant at the start of the next cluster belongs to this one, which is a consonant with a
-// virama and perhaps a nukta or a joiner.
+// joins reports whether a consonant at the start of the next cluster belongs to this cluster: this one must be a
+// consonant with a virama, and may contain a nukta or a joiner.
 func joins(cluster string) bool {
 	virama := false
 	for i, r := range cluster {
@@ -45,9 +45,10 @@ func joins(cluster string) bool {
 	return virama
 }
 
-// The values of Indic_Conjunct_Break in Unicode 15.1 (DerivedCoreProperties.txt). Later versions have more scripts, which
-// servers with an older Node.js divide: they are divided here too, so that no server counts more. Of the marks with the
-// value Extend, nuktas has those that are written between consonants, and the zero width joiner.
+// The values of Indic_Conjunct_Break in Unicode 15.1 (DerivedCoreProperties.txt). Later versions cover more scripts.
+// Servers with an older Node.js count their consonants separately, and so does Herald, so that no server counts more
+// characters than Herald does. Of the marks with the value Extend, nuktas contains those that are written between
+// consonants, and the zero width joiner.
 var conjunctConsonants = &unicode.RangeTable{R16: []unicode.Range16{
 	// Devanagari.
 	{Lo: 0x0915, Hi: 0x0939, Stride: 1},

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestGraphemes checks the lengths for which Unicode 15.0 and 15.1 differ. test/bluesky compares other texts, too, with
-// Bluesky's own client.
+// TestGraphemes checks texts whose lengths differ between Unicode 15.0 and 15.1. The tests in test/bluesky compare the
+// lengths of other texts with Bluesky's own client.
 func TestGraphemes(t *testing.T) {
 	for _, row := range []struct {
 		name, text string

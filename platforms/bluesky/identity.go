@@ -16,10 +16,10 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// DefaultDirectoryURL is the directory of DIDs with the method plc (AT Protocol, "DID").
+// DefaultDirectoryURL is the address of the directory for DIDs of the method plc (AT Protocol, "DID").
 const DefaultDirectoryURL = "https://plc.directory"
 
-// authServer is the authorization server of an account, as its metadata describes it (RFC 8414).
+// authServer is an account's authorization server, according to its metadata (RFC 8414).
 type authServer struct {
 	Issuer    string
 	PAR       string
@@ -28,7 +28,7 @@ type authServer struct {
 	Revoke    string
 }
 
-// identity is an account, with the server that stores its repository.
+// identity is an account and the server that stores its repository.
 type identity struct {
 	DID, Handle, PDS string
 }
@@ -42,8 +42,8 @@ func noIdentity(problem string) *platforms.Error {
 	return platforms.Errorf(platforms.ClassPermanent, "%s", problem).Advise("check the handle, and write it with its domain, such as name.bsky.social")
 }
 
-// resolve returns the identity of a handle or a DID. A handle counts only if the account's document has it too, since anyone
-// can point a handle at any account (AT Protocol, "Handle").
+// resolve returns the identity of a handle or a DID. A handle is accepted only if the account's DID document contains
+// it, since anyone can point a handle at any account (AT Protocol, "Handle").
 func (p *Platform) resolve(ctx context.Context, name string) (identity, *platforms.Error) {
 	name = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(name), "@"))
 	did := name
@@ -66,7 +66,7 @@ func (p *Platform) resolve(ctx context.Context, name string) (identity, *platfor
 	return found, failure
 }
 
-// didOf resolves a handle through the configured server, which looks it up in the DNS and at its domain
+// didOf resolves a handle through the configured server, which looks it up in DNS and at its domain
 // (com.atproto.identity.resolveHandle).
 func (p *Platform) didOf(ctx context.Context, handle string) (string, *platforms.Error) {
 	doc, failure := fetchJSON[struct {
@@ -76,7 +76,7 @@ func (p *Platform) didOf(ctx context.Context, handle string) (string, *platforms
 	return doc.DID.String(), failure
 }
 
-// document reads the document of a DID: its server, and its handle.
+// document reads the server and the handle from a DID's document.
 func (p *Platform) document(ctx context.Context, did string) (identity, *platforms.Error) {
 	api, path := client.Client{Platform: p.api.Platform, Name: "the directory of accounts", BaseURL: p.directory, Transport: p.api.Transport}, "/"+did
 	if host, ok := strings.CutPrefix(did, "did:web:"); ok {
@@ -111,8 +111,8 @@ func (p *Platform) document(ctx context.Context, did string) (identity, *platfor
 	return found, nil
 }
 
-// reach returns the client for the address of a server that an account or a document names, or nil if Herald does not call
-// it: it has to be an origin with HTTPS, at a public IP address, or a configured one.
+// reach returns the client for a server address from an account or a document, or nil if Herald must not call it: only
+// the configured address, and HTTPS origins at public IP addresses, may be called.
 func (p *Platform) reach(address string) *client.Client {
 	api := p.api
 	if address == p.api.BaseURL {
@@ -128,8 +128,8 @@ func (p *Platform) reach(address string) *client.Client {
 
 var unusable = platforms.NewError(platforms.ClassPermanent, "", "the account's server does not support OAuth as Herald needs it", "connect the account with an app password")
 
-// authServerOf returns the authorization server of an account's server, which names it (RFC 9728). Both documents have to be
-// about themselves: a server must not speak for another one (AT Protocol, "OAuth").
+// authServerOf returns the authorization server that an account's server refers to (RFC 9728). Each server's document
+// must name that server: a server must not speak for another one (AT Protocol, "OAuth").
 func (p *Platform) authServerOf(ctx context.Context, pds string) (authServer, *platforms.Error) {
 	api := p.reach(pds)
 	if api == nil {
@@ -148,7 +148,7 @@ func (p *Platform) authServerOf(ctx context.Context, pds string) (authServer, *p
 	return p.authServerAt(ctx, resource.Servers[0])
 }
 
-// authServerAt returns the authorization server with the address issuer.
+// authServerAt returns the authorization server at the address issuer.
 func (p *Platform) authServerAt(ctx context.Context, issuer string) (authServer, *platforms.Error) {
 	api := p.reach(issuer)
 	if api == nil {
@@ -165,7 +165,7 @@ func (p *Platform) authServerAt(ctx context.Context, issuer string) (authServer,
 	return found, nil
 }
 
-// metadata is the document of an authorization server.
+// metadata is an authorization server's metadata document.
 type metadata struct {
 	Issuer     string   `json:"issuer"`
 	PAR        string   `json:"pushed_authorization_request_endpoint"`
@@ -180,13 +180,13 @@ type metadata struct {
 	NamesIss   bool     `json:"authorization_response_iss_parameter_supported"`
 }
 
-// suffices reports whether the server supports what AT Protocol requires and Herald uses.
+// suffices reports whether the server supports the features that AT Protocol requires and Herald uses.
 func (m *metadata) suffices() bool {
 	return slices.Contains(m.Scopes, "atproto") && slices.Contains(m.Challenges, "S256") && slices.Contains(m.DPoP, "ES256") &&
 		slices.Contains(m.Auth, "private_key_jwt") && m.Documents && m.NamesIss
 }
 
-// within reports whether all endpoints are at the issuer's origin, so that the check of its address covers them.
+// within reports whether all endpoints are at the issuer's origin. The check of the issuer's address then covers them.
 func (a *authServer) within() bool {
 	for _, address := range []string{a.PAR, a.Authorize, a.Token, a.Revoke} {
 		if !strings.HasPrefix(address, a.Issuer+"/") {
@@ -196,7 +196,7 @@ func (a *authServer) within() bool {
 	return true
 }
 
-// fetchJSON reads a public document. It returns missing if the server responds that there is none.
+// fetchJSON reads a public document. It returns missing if the server responds that the document does not exist.
 func fetchJSON[T any](ctx context.Context, api *client.Client, action, path string, missing *platforms.Error) (T, *platforms.Error) {
 	var none T
 	resp, err := api.Do(ctx, client.Call{Action: action, Path: path, Timeout: readTimeout})

@@ -23,8 +23,8 @@ const (
 	issuerPath  = "/.well-known/oauth-authorization-server"
 )
 
-// documents are the responses of one server, which is the account's own server, the directory and the authorization server.
-// HERE is its address.
+// documents returns the documents of one server that is the account's server, the directory and the authorization
+// server at once, by path. HERE stands for its address.
 func documents() map[string]string {
 	return map[string]string{
 		resolvePath: `{"did":"` + accountDID + `"}`,
@@ -39,7 +39,7 @@ func documents() map[string]string {
 	}
 }
 
-// serveDocuments returns a Platform that calls a server with these documents, and the server's address.
+// serveDocuments serves these documents, and returns a Platform that calls the server, and the server's address.
 func serveDocuments(t *testing.T, served map[string]string) (*Platform, string) {
 	t.Helper()
 	var server *httptest.Server

@@ -11,7 +11,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// keyAlphabet has the 32 digits of a record key, in the order of their values (AT Protocol, "Timestamp Identifiers").
+// keyAlphabet contains the 32 digits of record keys, in the order of their values (AT Protocol, "Timestamp
+// Identifiers").
 const keyAlphabet = "234567abcdefghijklmnopqrstuvwxyz"
 
 const (
@@ -19,13 +20,13 @@ const (
 	keyBits   = 5
 	// clockBits is the size of a TID's clock identifier, which follows the microseconds.
 	clockBits = 10
-	// keySpread is the period over which the keys of posts are distributed.
+	// keySpread is the period over which posts' keys are spread.
 	keySpread = time.Hour
 )
 
-// recordKey returns the TID of a job's record. Its time is within the hour that ends at the beginning of the hour in
-// which the post was created, so it is never in the future, and posts of different hours are in order. The rest is
-// derived from the key: two posts of one account within an hour have the same TID with a probability of 1 in 3.7·10¹².
+// recordKey returns the TID of a job's record. Its time is within the hour before the one in which the post was
+// created, so it is never in the future, and posts of different hours are in order. The rest is derived from the key:
+// two posts of one account within an hour have the same TID with a probability of 1 in 3.7·10¹².
 func recordKey(k platforms.Key) string {
 	spread := binary.BigEndian.Uint64(k.Sum[:8]) % uint64(keySpread.Microseconds()) //nolint:gosec // it is positive
 	at := uint64(max(k.CreatedAt.Truncate(keySpread).Add(-keySpread).UnixMicro(), 0)) + spread

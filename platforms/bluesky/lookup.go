@@ -33,7 +33,7 @@ type listed struct {
 
 func (l *listed) strongRef() strongRef { return strongRef{l.URI.String(), l.CID.String()} }
 
-// key returns the key of a post of the account, or "" if the record is another one.
+// key returns the record's key if it is one of the account's posts, and "" otherwise.
 func (l *listed) key(did string) string {
 	key, ok := strings.CutPrefix(l.URI.String(), "at://"+did+"/"+collection+"/")
 	if !ok || !isKey(key) || l.CID == "" {
@@ -42,8 +42,8 @@ func (l *listed) key(did string) string {
 	return key
 }
 
-// record reads one of an account's posts. The server's own error proves that there is none; every other one is a
-// failure.
+// record reads one of an account's posts. Only the server's own error proves that the post does not exist; any other
+// error is a failure.
 func (p *Platform) record(ctx context.Context, account platforms.Account, key string) (post listed, found bool, failure *platforms.Error) {
 	query := url.Values{"repo": {account.ID}, "collection": {collection}, "rkey": {key}}
 	resp, failure := p.read(ctx, "look_up", getRecord+query.Encode(), account.Token)
@@ -78,7 +78,8 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 	}, nil
 }
 
-// Confirm reads a post of the account by its key. Other accounts' posts have other repositories, so they are not found.
+// Confirm reads a post of the account by its key. Other accounts' posts are in other repositories, so they are not
+// found.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	if !isKey(externalID) {
 		return platforms.OwnershipUnknown, nil

@@ -22,15 +22,17 @@ import (
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
-// useNonce is the error of a request without the server's current nonce (RFC 9449, section 8). Nothing has happened yet.
+// useNonce is the error code for a request without the server's current nonce (RFC 9449, section 8). Such a request had
+// no effect.
 const useNonce = "use_dpop_nonce"
 
 const connectAgain = "reconnect the account"
 
 const (
-	// lookupTimeout bounds the lookup of an account's server before a renewal, which the manager gives 15 s.
+	// lookupTimeout bounds the lookup of an account's server before a renewal. The manager allows 15 seconds for
+	// the whole renewal.
 	lookupTimeout = 5 * time.Second
-	// minTime is the time that a request to an authorization server needs at least.
+	// minTime is the minimum time that must remain for a request to an authorization server.
 	minTime = 5 * time.Second
 )
 
@@ -42,9 +44,9 @@ var (
 var sessionEnded = platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount,
 	"the account's server has ended Herald's access", "connect the account again")
 
-// post sends a form to an authorization server, with proofs of Herald's identity and of the session's key. It is sent again
-// once, if the server demands a nonce. It is not sent if the response might come too late: codes and refresh tokens are valid
-// once, and what the server issues for them would be lost.
+// post sends a form to an authorization server, with proofs of Herald's identity and of the session's key. It repeats
+// the request once if the server demands a nonce. It sends nothing if the response might arrive too late: codes and
+// refresh tokens can be used only once, and the tokens that the server issues for them would be lost.
 func (p *Platform) post(ctx context.Context, as *authServer, action, address string, key dpop.ProofKey, form url.Values) (*transport.Response, *platforms.Error) {
 	api := p.reach(as.Issuer)
 	if api == nil {
@@ -105,15 +107,15 @@ func oauthError(resp *transport.Response) string {
 	return said.Error.String()
 }
 
-// begun is a consent that was requested.
+// begun is a requested consent.
 type begun struct {
 	DID    string `json:"did"`
 	Issuer string `json:"iss"`
-	// Key is the session's key, as text.
+	// Key is the session's key as text.
 	Key string `json:"key"`
 }
 
-// ClientDocument returns the document that identifies Herald to servers.
+// ClientDocument returns the metadata document that identifies Herald to servers.
 func (p *Platform) ClientDocument(site platforms.Site) ([]byte, error) {
 	key, err := parseClientKey(p.config.Secret())
 	if err != nil || p.config.ClientID == "" {
@@ -146,7 +148,8 @@ func (p *Platform) Finish(ctx context.Context, text string, code platforms.Code,
 	return platforms.Choice{Identity: identity, Token: token}, err
 }
 
-// begin requests a consent from the account's authorization server (RFC 9126) and returns the address of its page.
+// begin requests consent from the account's authorization server (RFC 9126) and returns the address of the consent
+// page.
 func (p *Platform) begin(ctx context.Context, handle string, consent platforms.Consent) (string, begun, *platforms.Error) {
 	account, failure := p.resolve(ctx, handle)
 	if failure != nil {
@@ -181,7 +184,7 @@ func (p *Platform) begin(ctx context.Context, handle string, consent platforms.C
 	return page, begun{DID: account.DID, Issuer: as.Issuer, Key: text}, nil
 }
 
-// refused is the error for a response of an authorization server that is not the expected one.
+// refused returns the error for an unexpected response from an authorization server.
 func (p *Platform) refused(as *authServer, resp *transport.Response) *platforms.Error {
 	api := cmp.Or(p.reach(as.Issuer), &p.api)
 	cause := fmt.Errorf("HTTP status %d with error %.64q", resp.Status, oauthError(resp))
@@ -198,7 +201,7 @@ func (p *Platform) refused(as *authServer, resp *transport.Response) *platforms.
 	}
 }
 
-// finish exchanges a code. issuer is the "iss" parameter of the response (RFC 9207).
+// finish exchanges an authorization code. issuer is the "iss" parameter of the authorization response (RFC 9207).
 func (p *Platform) finish(ctx context.Context, of begun, code platforms.Code, issuer string) (platforms.Token, *platforms.Error) {
 	key, err := dpop.ParseProofKey(of.Key)
 	if err != nil || issuer != of.Issuer {
@@ -220,8 +223,8 @@ func (p *Platform) finish(ctx context.Context, of begun, code platforms.Code, is
 	return p.tokenIn(&as, resp, bound{Key: key, DID: of.DID, PDS: pds, Issuer: of.Issuer})
 }
 
-// granted reports whether a token permits creating posts and uploading files. A server may write a scope in another form than
-// requested.
+// granted reports whether a token permits creating posts and uploading files. A server may return a scope in a
+// different form from the requested one.
 func granted(scopes []string) bool {
 	has := func(prefix string) bool {
 		return slices.ContainsFunc(scopes, func(scope string) bool { return strings.HasPrefix(scope, prefix) })
@@ -229,8 +232,8 @@ func granted(scopes []string) bool {
 	return slices.Contains(scopes, "atproto") && (has("repo:") && has("blob") || slices.Contains(scopes, "transition:generic"))
 }
 
-// issuerOf returns the account's present server and its authorization server, which must still be the given one. Only that the
-// account has moved is final: every other failure may be the fault of a document or of a proxy.
+// issuerOf returns the account's current server and its authorization server, which must still be the given one. A
+// failure is permanent only if the account has moved; any other may be caused by a faulty document or a proxy.
 func (p *Platform) issuerOf(ctx context.Context, did, issuer string) (as authServer, pds string, failure *platforms.Error) {
 	account, failure := p.document(ctx, did)
 	if failure == nil {
@@ -246,7 +249,7 @@ func (p *Platform) issuerOf(ctx context.Context, did, issuer string) (as authSer
 	return as, account.PDS, nil
 }
 
-// renewed exchanges a refresh token, which is valid once.
+// renewed exchanges a refresh token, which can be used only once.
 func (p *Platform) renewed(ctx context.Context, token platforms.Token) (platforms.Token, *platforms.Error) {
 	of, refresh, ok := parseBound(token.Refresh)
 	if !ok {
@@ -266,7 +269,7 @@ func (p *Platform) renewed(ctx context.Context, token platforms.Token) (platform
 	return p.tokenIn(&as, resp, of)
 }
 
-// tokenIn returns the token in a response. The server names the account that it is for.
+// tokenIn returns the token from a response. The response must name the account for which consent was requested.
 func (p *Platform) tokenIn(as *authServer, resp *transport.Response, of bound) (platforms.Token, *platforms.Error) {
 	if resp.Status != http.StatusOK {
 		return platforms.Token{}, p.refused(as, resp)
@@ -292,13 +295,15 @@ func (p *Platform) tokenIn(as *authServer, resp *transport.Response, of bound) (
 	return token, nil
 }
 
-// Revocable reports that each consent has tokens of its own. An app password can be revoked only by its owner.
+// Revocable reports that Herald can revoke OAuth tokens, and that each consent has its own. An app password can be
+// revoked only by its owner.
 func (p *Platform) Revocable(token platforms.Token) (ok, shared bool) {
 	_, _, ok = parseBound(token.Refresh)
 	return ok, false
 }
 
-// Revoke ends the session of a token (RFC 7009). The refresh token outlives the access token, and both are revoked with it.
+// Revoke ends a token's session (RFC 7009). It revokes the refresh token, which outlives the access token; the access
+// token is revoked with it.
 func (p *Platform) Revoke(ctx context.Context, token platforms.Token) error {
 	of, refresh, ok := parseBound(token.Refresh)
 	if !ok {

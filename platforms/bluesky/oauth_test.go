@@ -29,19 +29,19 @@ import (
 
 const clientID = "https://herald.example/oauth/bluesky/client-metadata.json"
 
-// issuer is an authorization server, which is the account's own server and the directory too.
+// issuer is a server that is the authorization server, the account's server and the directory at once.
 type issuer struct {
 	t    *testing.T
 	http *httptest.Server
 	key  *jose.JSONWebKey
 
 	mu sync.Mutex
-	// nonce is the one that requests need.
+	// nonce is the nonce that requests must contain.
 	nonce string
 	forms []url.Values
-	// documents are the responses to reads; an empty one is missing.
+	// documents are the responses to reads, by path; an empty one does not exist.
 	documents map[string]string
-	// subject is the account in responses with tokens.
+	// subject is the account in token responses.
 	subject string
 }
 
@@ -82,7 +82,7 @@ func startIssuer(t *testing.T) (*Platform, *issuer) {
 	}, transport.New(transport.Options{})), s
 }
 
-// claimsOf verifies a token with a key.
+// claimsOf verifies a token's signature with a key, by default the one in its header, and returns its claims.
 func (s *issuer) claimsOf(text string, key any) map[string]any {
 	token, err := jwt.ParseSigned(text, []jose.SignatureAlgorithm{jose.ES256})
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *issuer) claimsOf(text string, key any) map[string]any {
 	return claims
 }
 
-// answer checks what every request to an authorization server needs, and answers it.
+// answer checks the proofs that every request to an authorization server must contain, and responds to it.
 func (s *issuer) answer(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +177,8 @@ func TestOAuth(t *testing.T) {
 	}
 }
 
-// TestAppPasswordIsNotRevoked checks that Herald does not claim to revoke what only the account's owner can.
+// TestAppPasswordIsNotRevoked checks that Herald does not claim to revoke an app password, which only the account's
+// owner can do.
 func TestAppPasswordIsNotRevoked(t *testing.T) {
 	t.Parallel()
 	if ok, _ := New(Config{}, nil).Revocable(platforms.Token{Access: "acme.example:abcd-efgh-ijkl-mnop"}); ok {
@@ -185,7 +186,7 @@ func TestAppPasswordIsNotRevoked(t *testing.T) {
 	}
 }
 
-// TestDamagedToken checks that no part of a token is sent as a handle and an app password.
+// TestDamagedToken checks that no part of a damaged token is sent as a handle and an app password.
 func TestDamagedToken(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s was called", r.URL.Path) }))
@@ -232,8 +233,8 @@ func TestParseBound(t *testing.T) {
 	}
 }
 
-// TestRenewalAndDocuments checks that no document ends a working account, and that a refresh token, which is valid once, is not sent
-// if the response could come too late.
+// TestRenewalAndDocuments checks that no faulty document disconnects a working account, and that a refresh token, which
+// can be used only once, is not sent if the response could arrive too late.
 func TestRenewalAndDocuments(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

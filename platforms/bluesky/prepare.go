@@ -55,8 +55,8 @@ func (p *Platform) Prepares(content platforms.Content) bool {
 	return len(content.Media) > 0 || p.pages != nil && linked(content.Text) != ""
 }
 
-// Prepare uploads the files as blobs. A blob's id is a hash of its bytes, so that uploading a file again has no effect
-// besides prolonging its life; nothing shows whether the server still has one.
+// Prepare uploads the files as blobs. A blob's id is a hash of its bytes, so uploading a file again only extends its
+// lifetime. There is no way to find out whether the server still has a blob.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if len(job.Content.Media) == 0 {
 		return p.prepareCard(ctx, job.Account.Token, linked(job.Content.Text))
@@ -93,7 +93,7 @@ func (p *Platform) upload(ctx context.Context, job *platforms.Job, file *platfor
 	return p.uploaded(resp, fmt.Sprintf("file %q", file.Name))
 }
 
-// uploaded returns the blob in a response to an upload. what describes it in messages.
+// uploaded returns the blob from the response to an upload. what describes it in messages.
 func (p *Platform) uploaded(resp *transport.Response, what string) (blob, *platforms.Error) {
 	if resp.Status != http.StatusOK {
 		failure, _ := p.classify(resp)

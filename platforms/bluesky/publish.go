@@ -15,10 +15,11 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// collection is the collection of posts in a repository.
+// collection is the name of the collection of posts in a repository.
 const collection = "app.bsky.feed.post"
 
-// put is the body of com.atproto.repo.putRecord. SwapRecord is always null: the record must not exist.
+// put is the body of com.atproto.repo.putRecord. SwapRecord is always null, which requires that the record does not
+// exist.
 type put struct {
 	Repo       string  `json:"repo"`
 	Collection string  `json:"collection"`
@@ -38,7 +39,7 @@ type record struct {
 	CreatedAt string   `json:"createdAt"`
 }
 
-// reply refers to the first post of a thread, and to the one replied to.
+// reply refers to the first post of a thread and to the post that is replied to.
 type reply struct {
 	Root   strongRef `json:"root"`
 	Parent strongRef `json:"parent"`
@@ -50,7 +51,7 @@ type strongRef struct {
 	CID string `json:"cid"`
 }
 
-// embed shows images (lexicon app.bsky.embed.images), a video (lexicon app.bsky.embed.video) or a link card (lexicon
+// embed attaches images (lexicon app.bsky.embed.images), a video (lexicon app.bsky.embed.video) or a link card (lexicon
 // app.bsky.embed.external).
 type embed struct {
 	Type     string    `json:"$type"`
@@ -68,7 +69,7 @@ type external struct {
 	Thumb       *blob  `json:"thumb,omitempty"`
 }
 
-// image is one image. Its alt text is required, and may be empty.
+// image is one image. Its alt text is required, but may be empty.
 type image struct {
 	Image  blob    `json:"image"`
 	Alt    string  `json:"alt"`
@@ -87,8 +88,7 @@ func aspectOf(file *platforms.File) *aspect {
 	return &aspect{file.Width, file.Height}
 }
 
-// prepared returns the embed of a prepared job, or nil if the post has none. ready is false if the preparation is
-// missing.
+// prepared returns the embed of a prepared job, or nil if the post has none. ready is false if the job is not prepared.
 func (p *Platform) prepared(job *platforms.Job) (e *embed, ready bool) {
 	if !p.Prepares(job.Content) {
 		return nil, true
@@ -120,7 +120,7 @@ func showFiles(media []platforms.File, ids []string) *embed {
 }
 
 // Publish creates the post's record with one call to com.atproto.repo.putRecord. It first reads what the record refers
-// to: the accounts that the text mentions, and the previous card of a tree.
+// to: the accounts mentioned in the text, and a tree's previous card.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	shown, ready := p.prepared(&job)
 	if !ready {
@@ -168,8 +168,8 @@ func (p *Platform) publishResult(resp *transport.Response, job *platforms.Job, k
 	return p.api.NotPosted(resp.Status, failure, refused)
 }
 
-// replyTo returns the references of a tree's next card, or nil outside trees. The references contain hashes of records,
-// which are read from the server, so that no state is needed besides the key of the previous card.
+// replyTo returns the references of a tree's next card, or nil outside trees. The references contain hashes of records.
+// They are read from the server, so Herald only needs to know the key of the previous card.
 func (p *Platform) replyTo(ctx context.Context, job *platforms.Job) (*reply, *platforms.Error) {
 	if job.Content.InReplyTo == "" {
 		return nil, nil
@@ -188,7 +188,7 @@ func (p *Platform) replyTo(ctx context.Context, job *platforms.Job) (*reply, *pl
 	return &to, nil
 }
 
-// postURL returns the address of a post. A DID in it remains valid when the account's handle changes.
+// postURL returns the address of a post. It contains the DID, so it remains valid if the account's handle changes.
 func (p *Platform) postURL(did, key string) string {
 	return p.webURL + "/profile/" + url.PathEscape(did) + "/post/" + url.PathEscape(key)
 }

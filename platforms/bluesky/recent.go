@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/permalink"
 )
 
-// maxListed is the maximum limit of com.atproto.repo.listRecords.
+// maxListed is the maximum page size of com.atproto.repo.listRecords.
 const maxListed = 100
 
 // RecentPosts reads the first page of the account's posts, in the order of their keys.

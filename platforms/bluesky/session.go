@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// session is a response of com.atproto.server.createSession or refreshSession.
+// session is a response from com.atproto.server.createSession or refreshSession.
 type session struct {
 	DID     jsondoc.Text `json:"did"`
 	Handle  jsondoc.Text `json:"handle"`
@@ -26,12 +26,13 @@ type session struct {
 	Refresh jsondoc.Text `json:"refreshJwt"`
 }
 
-// maxSessions limits the sessions in memory, of about 1 KiB each, to the number of accounts that one installation is
-// planned for (docs/capacity.md). A replaced app password leaves its session behind.
+// maxSessions limits the number of sessions in memory, of about 1 KiB each, to the number of accounts that one
+// installation is designed for (docs/capacity.md). The limit is needed because a replaced app password leaves its
+// session behind.
 const maxSessions = 20_000
 
-// sessions holds the most recently used sessions, by the hash of their app passwords. They are kept in memory only: after
-// a restart, each account signs in again.
+// sessions holds the most recently used sessions, by a hash of the access token. They are kept in memory only: after a
+// restart, each account signs in again.
 type sessions struct {
 	mu    sync.Mutex
 	known *lru.Cache
@@ -39,8 +40,8 @@ type sessions struct {
 
 func newSessions(most int) *sessions { return &sessions{known: lru.New(most)} }
 
-// signIn is the session of one app password. Its lock is held while the account signs in, since each sign-in counts
-// towards a limit of the account.
+// signIn is the session of one app password. Its lock is held while the account signs in, because each sign-in counts
+// towards one of the account's rate limits.
 type signIn struct {
 	mu      sync.Mutex
 	session session
@@ -60,7 +61,8 @@ func (s *sessions) of(token platforms.Token) *signIn {
 	return held
 }
 
-// session returns the account's session. It replaces the one whose access token is expired, which is empty at first.
+// session returns the account's session, and replaces it if its access token is the expired one. expired is empty if no
+// token is known to have expired.
 func (p *Platform) session(ctx context.Context, token platforms.Token, expired string) (session, *platforms.Error) {
 	held := p.sessions.of(token)
 	held.mu.Lock()
@@ -91,8 +93,8 @@ func (p *Platform) session(ctx context.Context, token platforms.Token, expired s
 	return begun, failure
 }
 
-// splitToken splits an access token into handle or DID, and app password. A DID contains colons, and an app password
-// does not.
+// splitToken splits an access token into the handle or DID, and the app password. A DID contains colons; an app
+// password does not.
 func splitToken(token string) (identifier, password string, ok bool) {
 	at := strings.LastIndex(token, ":")
 	if at <= 0 || at == len(token)-1 {
@@ -118,8 +120,8 @@ func (p *Platform) sessionFrom(ctx context.Context, call client.Call) (session, 
 	return s, nil
 }
 
-// authorized makes a call with the account's session. A response that the session has expired precedes any effect, so
-// the call is then made again with a new one. A failure means that the call had no effect.
+// authorized makes a call with the account's session. If the response says that the session has expired, the call had
+// no effect and is repeated with a new session. A failure means that the call had no effect.
 func (p *Platform) authorized(ctx context.Context, token platforms.Token, send func(c *caller) (*transport.Response, error)) (resp *transport.Response, failure *platforms.Error, err error) {
 	if isBound(token.Access) {
 		of, access, ok := parseBound(token.Access)

@@ -9,7 +9,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestSessions tests that replaced app passwords do not fill the memory, and that a session in use outlives them.
+// TestSessions tests that the sessions of replaced app passwords do not accumulate in memory, and that a session in use
+// outlives them.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	known := newSessions(2)

@@ -9,7 +9,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/errordocs"
 )
 
-// TestErrorTable compares the table of errors with docs/platform-errors.md.
+// TestErrorTable compares the error table with docs/platform-errors.md.
 func TestErrorTable(t *testing.T) {
 	var rows []errordocs.Row
 	for i := range table {

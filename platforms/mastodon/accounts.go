@@ -15,8 +15,8 @@ import (
 
 var _ platforms.AccountInspector = (*Platform)(nil)
 
-// english makes a server report errors in English, which Herald recognizes some of. Servers translate them for clients
-// that accept other languages (app/controllers/concerns/localized.rb).
+// english returns headers that make a server report errors in English, so that Herald can recognize some of them.
+// Servers translate errors for clients that accept other languages (app/controllers/concerns/localized.rb).
 func english() http.Header { return http.Header{"Accept-Language": {"en"}} }
 
 // read makes a read-only call. A response other than 200 is an error.
@@ -36,7 +36,7 @@ func (p *Platform) read(ctx context.Context, action, path string, token platform
 	return resp, nil
 }
 
-// Identify returns the account of a token (GET /api/v1/accounts/verify_credentials).
+// Identify returns the account that a token belongs to (GET /api/v1/accounts/verify_credentials).
 func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platforms.Identity, error) {
 	resp, failure := p.read(ctx, "identify", "/api/v1/accounts/verify_credentials", token)
 	if failure != nil {
@@ -61,7 +61,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	return found, nil
 }
 
-// Refresh returns an error: an access token is valid until its owner revokes it.
+// Refresh always returns an error: an access token is valid until its owner revokes it and cannot be renewed.
 func (p *Platform) Refresh(context.Context, platforms.Token) (platforms.Token, error) {
 	failure := tokenRevoked
 	return platforms.Token{}, &failure

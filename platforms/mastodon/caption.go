@@ -15,14 +15,16 @@ import (
 	"github.com/herald-social/herald/platforms/internal/textlinks"
 )
 
-// addresses matches what Mastodon links: an address that begins with http:// or https:// (user/posting, "Links").
+// addresses matches the addresses that Mastodon links: those that begin with http:// or https:// (user/posting,
+// "Links").
 var addresses = textlinks.Pattern{Match: regexp.MustCompile(`(?i)\bhttps?://[^\s\p{Z}<>"]+`), Trim: ".,;:!?'\"’”)]}>…*_~"}
 
-// plainHost matches the beginning of an address that Mastodon certainly links: a name with a domain of letters. For
-// others, such as IP addresses and names without a dot, it is undocumented.
+// plainHost matches the beginning of an address that Mastodon certainly links: a host name whose top-level domain
+// consists of letters. Whether it links other hosts, such as IP addresses and names without a dot, is undocumented.
 var plainHost = regexp.MustCompile(`^(?i)https?://(?:[a-z0-9-]+\.)+[a-z]{2,}(?::[0-9]+)?(?:[/?#]|$)`)
 
-// mentions matches an account, on another server if a domain follows (user/posting, "Mentions").
+// mentions matches account names; a domain after the name means that the account is on another server (user/posting,
+// "Mentions").
 var mentions = textlinks.Pattern{
 	Match:  regexp.MustCompile(`@[A-Za-z0-9_]+(?:[A-Za-z0-9_.-]+[A-Za-z0-9_]+)?(?:@(?:[A-Za-z0-9-]+\.)+[A-Za-z0-9-]+)?`),
 	Accept: func(before, _ string) bool { return !textlinks.EndsInWord(before) && !strings.HasSuffix(before, "/") },
@@ -32,9 +34,9 @@ func shownLinks(text string) []platforms.Link {
 	return textlinks.Find(text, nil, addresses, mentions, textlinks.Hashtags)
 }
 
-// length counts the characters of a text like Mastodon: grapheme clusters, where an address counts as perURL, and a
-// mention without its domain (user/posting). Where it is uncertain whether something is an address, the lower number
-// counts.
+// length counts the characters of a text as Mastodon does: in grapheme clusters, with perURL for each address, and
+// without the domains of mentions (user/posting). If it is uncertain whether Mastodon treats something as an address,
+// the lower count is used.
 func length(text string, perURL int) int {
 	n, last := 0, 0
 	for _, at := range textlinks.Find(text, nil, addresses, mentions) {
@@ -56,8 +58,8 @@ func length(text string, perURL int) int {
 	return n + uniseg.GraphemeClusterCount(text[last:])
 }
 
-// optionsLength counts a content warning, which a server adds to the text before it counts
-// (app/validators/status_length_validator.rb). It has no addresses and no mentions.
+// optionsLength counts the characters of the content warning, which servers add to the text before they count its
+// length (app/validators/status_length_validator.rb). Addresses and mentions in it count like any other text.
 func optionsLength(target *v1alpha1.PostTarget) int {
 	if target.Mastodon == nil {
 		return 0
@@ -71,7 +73,7 @@ var (
 	tags       = regexp.MustCompile(`<[^>]*>`)
 )
 
-// plain returns the text of a post's HTML for people. It is not exact: a mention has lost its domain.
+// plain converts a post's HTML to text for users. The result is not exact: mentions have no domain.
 func plain(content string) string {
 	content = paragraphs.ReplaceAllString(content, "\n\n")
 	content = lineBreaks.ReplaceAllString(content, "\n")

@@ -39,7 +39,8 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// TestOptionsLength checks that a content warning counts towards the length of the text, as plain characters.
+// TestOptionsLength checks that a content warning counts towards the length of the text, and that addresses in it are
+// not shortened.
 func TestOptionsLength(t *testing.T) {
 	t.Parallel()
 	rules := New(Config{}, nil).Capabilities()
@@ -68,7 +69,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// FuzzLength checks that links lie within any text, and that every text but an empty one has a length.
+// FuzzLength checks that links lie within the text, and that every non-empty text has a positive length.
 func FuzzLength(f *testing.F) {
 	for _, seed := range []string{"@a@b.c", "https://a.de/@b@c.d", "http://", "@@a", "#a@b.c https://é.de"} {
 		f.Add(seed)

@@ -23,8 +23,8 @@ var tooMany = platforms.NewError(platforms.ClassRateLimited, platforms.SubjectAc
 
 const signIn = "sign in to the server as this account and follow the instructions"
 
-// row is a response of Mastodon. Responses have no codes: words are part of the English text, and empty for any other
-// text with this status.
+// row is one of Mastodon's error responses. Responses have no codes, so words must be part of the English text; empty
+// matches any text with this status.
 type row struct {
 	status int
 	words  string
@@ -44,7 +44,7 @@ const (
 	baseController = "app/controllers/api/base_controller.rb"
 )
 
-// table lists Mastodon's responses, the specific ones first. The messages do not vary between calls.
+// table lists Mastodon's error responses, the more specific ones first. The messages do not vary between calls.
 var table = []row{
 	{http.StatusBadRequest, "", permanent("", "Mastodon refused the request as invalid", ""), errorHandling},
 	{http.StatusUnauthorized, "", tokenRevoked, methodStatuses},
@@ -66,7 +66,7 @@ var table = []row{
 	{http.StatusTooManyRequests, "", tooMany, "api/rate-limits"},
 }
 
-// code is the name of a response in a post's status and in the documentation.
+// code returns the name of an error response in a post's status and in the documentation.
 func (r *row) code() string {
 	if r.words == "" {
 		return strconv.Itoa(r.status)
@@ -74,7 +74,8 @@ func (r *row) code() string {
 	return strconv.Itoa(r.status) + " " + r.words
 }
 
-// said returns the text of an error from Mastodon, or "". A proxy in front of it sends HTML, or nothing.
+// said returns the text of Mastodon's error, or "" if the response is not from Mastodon: a proxy in front of it
+// responds with HTML or without a body.
 func said(resp *transport.Response) string {
 	doc, _ := jsondoc.Decode[struct {
 		Error jsondoc.Text `json:"error"`
@@ -82,7 +83,7 @@ func said(resp *transport.Response) string {
 	return doc.Error.String()
 }
 
-// classify returns the error of a failed call, and whether Mastodon itself refused it.
+// classify returns the error for a failed call. refused reports whether Mastodon itself refused the call.
 func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error, refused bool) {
 	cause := fmt.Errorf("HTTP status %d", resp.Status)
 	words := said(resp)
@@ -90,7 +91,7 @@ func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error,
 	case resp.Status >= http.StatusInternalServerError:
 		return p.api.Busy(cause), false
 	case words == "" && resp.Status == http.StatusTooManyRequests:
-		// It may come from a proxy in front of the server, and is no proof.
+		// The response may come from a proxy in front of the server, so it proves nothing.
 		limited := tooMany
 		limited.RetryAt, limited.Err = resetTime(resp.Header, p.config.Clock.Now()), cause
 		return &limited, false
@@ -114,11 +115,11 @@ func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error,
 	return failure, false
 }
 
-// maxWait is the longest pause that a server announces: the limit of posts covers three hours
+// maxWait is the longest pause that Herald accepts from a server. The limit on posts covers three hours
 // (app/lib/rate_limiter.rb), and administrators may extend it.
 const maxWait = 24 * time.Hour
 
-// resetTime returns the end of the limit that a response reports, or zero (api/rate-limits).
+// resetTime returns the end of the rate limit reported in a response, or zero (api/rate-limits).
 func resetTime(h http.Header, now time.Time) time.Time {
 	at := jsondoc.Text(h.Get("X-RateLimit-Reset")).Time()
 	if at.After(now) && !at.After(now.Add(maxWait)) {
@@ -127,8 +128,8 @@ func resetTime(h http.Header, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// rateLimits returns the limit in a response to a post. Several apply, and the server reports the one that is the
-// closest to its end (api/rate-limits).
+// rateLimits returns the limit from the response to a publishing call. Several limits apply, and the server reports the
+// one closest to being exhausted (api/rate-limits).
 func rateLimits(h http.Header, now time.Time) []platforms.RateLimit {
 	left, err := strconv.Atoi(h.Get("X-RateLimit-Remaining"))
 	most, err2 := strconv.Atoi(h.Get("X-RateLimit-Limit"))

@@ -21,7 +21,7 @@ func TestErrorTable(t *testing.T) {
 	errordocs.Check(t, "mastodon", rows)
 }
 
-// TestTableRows tests that each row is reached: an earlier one must not catch its words.
+// TestTableRows tests that each row can be reached: an earlier row must not match its words.
 func TestTableRows(t *testing.T) {
 	t.Parallel()
 	for i := range table {

@@ -30,19 +30,20 @@ var (
 	_ platforms.Revoker         = (*Platform)(nil)
 )
 
-// scopes are the permissions to identify the account, to publish and to look up (api/oauth-scopes).
+// scopes are the permissions to identify the account, to publish, and to look up posts (api/oauth-scopes).
 var scopes = []string{"read:accounts", "read:statuses", "write:statuses", "write:media"}
 
-// requiredScopes are the same: users cannot decline single ones.
+// requiredScopes accepts the requested scopes, or the broader scopes that include them. Users cannot decline individual
+// scopes.
 var requiredScopes = oauth2.RequiredScopes{{"read:accounts", "read"}, {"read:statuses", "read"}, {"write:statuses", "write"}, {"write:media", "write"}}
 
 const (
-	// mostHost is the length of the longest host whose accounts fit into spec.accountID: it has 128 characters, and an id
-	// with its "@" up to 20.
+	// mostHost is the maximum length of a host. spec.accountID can contain 128 characters, of which an id with its
+	// "@" takes up to 20.
 	mostHost = 108
-	// mostClient is the length of the longest client id or secret that is stored, and clientCharacters are the characters in
-	// it: those that are escaped neither in JSON nor in an address. Mastodon's have 43 characters of base64url (doorkeeper,
-	// lib/doorkeeper/oauth/helpers/unique_token.rb).
+	// mostClient is the maximum length of a client id or secret, and clientCharacters are the accepted characters:
+	// those that need no escaping in JSON or in an address. Mastodon's ids and secrets are 43 characters of
+	// base64url (doorkeeper, lib/doorkeeper/oauth/helpers/unique_token.rb).
 	mostClient       = 100
 	clientCharacters = text.Letters + text.Digits + "-._~"
 
@@ -51,8 +52,8 @@ const (
 
 var hostPattern = regexp.MustCompile(`^([a-z0-9-]+\.)+[a-z0-9-]+(:[1-9][0-9]{0,4})?$`)
 
-// ServerURL returns the address of a server, for its name, its address, or the full name of one of its accounts. Each server
-// has one address, because Herald has an app for each.
+// ServerURL returns a server's address, given its name, its address, or the full name of one of its accounts. The
+// result is the same for all spellings of an address, because Herald has one app per address.
 func (p *Platform) ServerURL(typed string) (string, error) {
 	host, address := strings.CutPrefix(strings.ToLower(strings.TrimSpace(typed)), "https://")
 	if address {
@@ -76,7 +77,8 @@ func (p *Platform) ServerURL(typed string) (string, error) {
 	return "https://" + ascii, nil
 }
 
-// named is at, with the server's name in messages: they are for the user who has just chosen it.
+// named is like at, but messages contain the server's name, because they are for the user who has just chosen the
+// server.
 func (p *Platform) named(server string) (*client.Client, *platforms.Error) {
 	api, failure := p.at(platforms.Token{Server: server})
 	if failure != nil {
@@ -88,14 +90,15 @@ func (p *Platform) named(server string) (*client.Client, *platforms.Error) {
 	return api, nil
 }
 
-// Register returns Herald's app on a server. A server deletes an app that has no tokens for a day
-// (app/lib/vacuum/applications_vacuum.rb), so the known one is checked.
+// Register returns Herald's app on a server. Servers delete an app after a day without tokens
+// (app/lib/vacuum/applications_vacuum.rb), so the known app is checked.
 func (p *Platform) Register(ctx context.Context, server string, site platforms.Site, known platforms.ServerApp) (platforms.ServerApp, error) {
 	api, failure := p.named(server)
 	if failure != nil {
 		return platforms.ServerApp{}, failure
 	}
-	// A server that has PKCE keeps it. Otherwise anyone in front of it who can hide the metadata could take PKCE away.
+	// Once a server has supported PKCE, it is always used. Otherwise, an attacker who can hide the metadata could
+	// disable it.
 	pkce := known.PKCE
 	if !pkce {
 		if pkce, failure = p.supportsPKCE(ctx, api); failure != nil {
@@ -119,8 +122,9 @@ func (p *Platform) Register(ctx context.Context, server string, site platforms.S
 	return wanted, nil
 }
 
-// supportsPKCE reports whether a server announces S256 (methods/oauth, "Discover OAuth Server Configuration"). Servers
-// before Mastodon 4.3 have no such document. Any other response does not show that a server has no PKCE.
+// supportsPKCE reports whether a server's metadata lists S256 (methods/oauth, "Discover OAuth Server Configuration").
+// Servers before Mastodon 4.3 do not have this document. Any other failure does not prove that the server does not
+// support PKCE.
 func (p *Platform) supportsPKCE(ctx context.Context, api *client.Client) (bool, *platforms.Error) {
 	resp, err := api.Do(ctx, client.Call{Action: "discover", Path: "/.well-known/oauth-authorization-server", Timeout: readTimeout})
 	switch {
@@ -139,7 +143,7 @@ func (p *Platform) supportsPKCE(ctx context.Context, api *client.Client) (bool, 
 	return slices.Contains(doc.Methods, "S256"), nil
 }
 
-// notMastodon is the error for a response that a Mastodon server does not send.
+// notMastodon returns the error for a response that a Mastodon server would not send.
 func notMastodon(api *client.Client, resp *transport.Response) *platforms.Error {
 	return platforms.Errorf(platforms.ClassPermanent, "%s does not respond like a Mastodon server", api.Name).
 		Advise("check the server's name; write it as in the address bar when you are signed in there").Because(statusCause(resp))
@@ -147,7 +151,7 @@ func notMastodon(api *client.Client, resp *transport.Response) *platforms.Error 
 
 func statusCause(resp *transport.Response) error { return fmt.Errorf("HTTP status %d", resp.Status) }
 
-// accepts reports whether a server still has an app, by requesting a token of the app itself (methods/oauth, "Obtain a
+// accepts reports whether a server still has an app, by requesting a token for the app itself (methods/oauth, "Obtain a
 // token", grant type client_credentials).
 func (p *Platform) accepts(ctx context.Context, api *client.Client, app platforms.ServerApp) (bool, *platforms.Error) {
 	resp, err := api.Do(ctx, client.Call{Action: "verify_app", Path: "/oauth/token", Header: english(), Timeout: readTimeout, Body: client.Fields(url.Values{
@@ -166,7 +170,7 @@ func (p *Platform) accepts(ctx context.Context, api *client.Client, app platform
 	}
 }
 
-// unavailable is the error for a response that has nothing to do with the request.
+// unavailable returns the error for a response that is not about the request, such as an outage.
 func (p *Platform) unavailable(api *client.Client, resp *transport.Response) *platforms.Error {
 	switch {
 	case resp.Status >= http.StatusInternalServerError:
@@ -207,12 +211,12 @@ func (p *Platform) register(ctx context.Context, api *client.Client, website str
 
 func validClient(value string) bool { return text.Consists(value, 1, mostClient, clientCharacters) }
 
-// On returns the Connector of a server.
+// On returns the Connector for a server.
 func (p *Platform) On(server string, app platforms.ServerApp) platforms.Connector {
 	return &onServer{Platform: p, server: server, app: app}
 }
 
-// onServer connects accounts of one server.
+// onServer connects accounts on one server.
 type onServer struct {
 	*Platform
 
@@ -266,7 +270,7 @@ func (o *onServer) Exchange(ctx context.Context, code platforms.Code) (platforms
 	return token, nil
 }
 
-// notExchanged returns the error for a code that was not exchanged.
+// notExchanged returns the error for a failed code exchange.
 func (o *onServer) notExchanged(api *client.Client, resp *transport.Response) *platforms.Error {
 	switch said(resp) {
 	case "invalid_grant":
@@ -278,18 +282,19 @@ func (o *onServer) notExchanged(api *client.Client, resp *transport.Response) *p
 	}
 }
 
-// Choices returns the account of a token.
+// Choices returns the one account that a token belongs to.
 func (o *onServer) Choices(ctx context.Context, token platforms.Token) ([]platforms.Choice, error) {
 	return platforms.OneChoice(ctx, o.Platform, token)
 }
 
-// Revocable reports whether a token belongs to an app that Herald registered. A server has one token for an app and an
-// account, and returns it to each consent (config/initializers/doorkeeper.rb, reuse_access_token).
+// Revocable reports whether a token belongs to an app that Herald registered. A server has one token per app and
+// account, and returns it for each consent (config/initializers/doorkeeper.rb, reuse_access_token).
 func (p *Platform) Revocable(token platforms.Token) (ok, shared bool) {
 	return token.ClientID != "", true
 }
 
-// Revoke invalidates a token (methods/oauth, "Revoke a token"). A server accepts that only from the token's own app.
+// Revoke invalidates a token (methods/oauth, "Revoke a token"). A server accepts this only from the app that the token
+// was issued to.
 func (p *Platform) Revoke(ctx context.Context, token platforms.Token) error {
 	api, failure := p.named(token.Server)
 	if failure != nil {

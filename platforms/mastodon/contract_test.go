@@ -27,7 +27,7 @@ func newAt(t *testing.T, address string) platforms.Platform {
 	return mastodon.New(mastodon.Config{APIURL: address + "/mastodon"}, transport.New(transport.Options{}))
 }
 
-// refusals returns Mastodon's documented errors, and one in another language.
+// refusals returns Mastodon's documented errors, and an error in another language.
 func refusals() map[string]platformtest.Answer {
 	out := map[string]platformtest.Answer{}
 	for text, status := range map[string]int{
@@ -52,8 +52,8 @@ func contract() *platformtest.Suite {
 
 func TestContract(t *testing.T) { contract().Run(t) }
 
-// TestInspect reads the limits of the sandbox, which are Mastodon's defaults. Of those, only what Herald does not assume is
-// in the status.
+// TestInspect reads the sandbox's limits, which are Mastodon's defaults. The status contains only those that Herald
+// does not assume.
 func TestInspect(t *testing.T) {
 	simulated, err := sandbox.New(sandbox.Options{})
 	must.Succeed(t, err)
@@ -70,7 +70,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// onServer returns the Connector of the sandbox, where Herald has registered an app.
+// onServer returns the Connector for the sandbox, on which Herald has registered an app.
 func onServer(t *testing.T, address string) platforms.Platform {
 	t.Helper()
 	p := mastodon.New(mastodon.Config{APIURL: address + "/mastodon"}, transport.New(transport.Options{}))

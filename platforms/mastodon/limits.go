@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// mostServers is how many servers' limits are kept in memory, and limitsLast how long. An administrator changes them
-	// once in years.
+	// mostServers is the number of servers whose limits are kept in memory, and limitsLast is how long they are
+	// kept. Administrators rarely change them.
 	mostServers = 1024
 	limitsLast  = time.Hour
-	// mostFiles is how many files a card can have in a Post.
+	// mostFiles is the maximum number of files on a card in a Post.
 	mostFiles = 20
 )
 
@@ -30,13 +30,15 @@ type limits struct {
 	imageBytes, videoBytes    int64
 	imagePixels, videoPixels  int64
 	frameRate                 int
-	// altText is zero if the server accepts all of Herald's alt texts, and types are empty if it accepts all of Herald's.
+	// altText is zero if the server accepts every alt text that Herald allows. types is empty if it accepts all of
+	// Herald's file types.
 	altText int
 	types   []v1alpha1.MimeType
 }
 
-// defaults are the limits of a server with default settings (entities/Instance; user/posting). Of alt texts, Mastodon
-// accepts 1,500 characters, more than Herald. Other servers with Mastodon's API have limits of their own.
+// defaults are the limits of a server with default settings (entities/Instance; user/posting). altText is not set:
+// Mastodon accepts alt texts of 1,500 characters, more than Herald allows. Other servers with Mastodon's API have their
+// own limits.
 var defaults = limits{
 	characters: 500, perURL: 23, media: 4, imageBytes: 16 << 20, videoBytes: 99 << 20, imagePixels: 33_177_600, videoPixels: 8_294_400, frameRate: 120,
 }
@@ -66,12 +68,12 @@ func (l *limits) apply(rules platforms.Capabilities) platforms.Capabilities {
 	return rules
 }
 
-// among returns those of the types that are in the list.
+// among returns the types that are in the list.
 func among(types, list []v1alpha1.MimeType) []v1alpha1.MimeType {
 	return slices.DeleteFunc(slices.Clone(types), func(name v1alpha1.MimeType) bool { return !slices.Contains(list, name) })
 }
 
-// limitsOf returns the limits in a connection's status. A missing value is the default.
+// limitsOf returns the limits from a connection's status. Missing values are replaced with the defaults.
 func limitsOf(s *v1alpha1.MastodonServer) *limits {
 	return &limits{
 		characters: cmp.Or(int(s.MaxCharacters), defaults.characters), perURL: cmp.Or(int(s.CharactersPerURL), defaults.perURL),
@@ -101,8 +103,8 @@ type document struct {
 	} `json:"configuration"`
 }
 
-// limits returns the limits of an account's server, from memory if they were read within limitsLast. It returns nil if
-// the server does not report them: the account can publish nevertheless, within the defaults.
+// limits returns the limits of an account's server, from memory if they were read within the last limitsLast. It
+// returns nil if the server does not report them; the account can still publish, within the defaults.
 func (p *Platform) limits(ctx context.Context, token platforms.Token) *v1alpha1.MastodonServer {
 	if known, ok := p.servers.Get(token.Server); ok {
 		found, _ := known.(*v1alpha1.MastodonServer)
@@ -120,7 +122,7 @@ func (p *Platform) limits(ctx context.Context, token platforms.Token) *v1alpha1.
 	return found.DeepCopy()
 }
 
-// parseLimits parses the limits of a server, or returns nil if there are none.
+// parseLimits parses a server's limits. It returns nil if the document has none.
 func parseLimits(body []byte) *v1alpha1.MastodonServer {
 	doc, _ := jsondoc.Decode[document](body)
 	at := &doc.Configuration
@@ -138,7 +140,8 @@ func parseLimits(body []byte) *v1alpha1.MastodonServer {
 	}
 }
 
-// stricter returns a positive number that is lower than what Herald allows, or zero. A higher one changes nothing.
+// stricter returns the number if it is positive and lower than what Herald allows, and zero otherwise: a higher limit
+// has no effect.
 func stricter(number jsondoc.Text, allowed int64) int64 {
 	if n := int64(number.Int()); n > 0 && n < allowed {
 		return n
@@ -146,8 +149,8 @@ func stricter(number jsondoc.Text, allowed int64) int64 {
 	return 0
 }
 
-// accepted returns the types that a server accepts, or nil if it accepts all of Herald's. A list without JPEG, which every
-// server shows, is not one of what can be uploaded.
+// accepted returns the types that a server accepts, or nil if it accepts all of Herald's. Every server accepts JPEG, so
+// a list without it is not a list of accepted types and is ignored.
 func accepted(types []jsondoc.Text) []v1alpha1.MimeType {
 	var list []v1alpha1.MimeType
 	for _, name := range types {
@@ -161,7 +164,7 @@ func accepted(types []jsondoc.Text) []v1alpha1.MimeType {
 	return found
 }
 
-// bounded returns a positive number, or zero.
+// bounded returns the number, clamped to the nonnegative values of an int32.
 func bounded(number jsondoc.Text) int32 {
 	return int32(min(max(number.Int(), 0), math.MaxInt32))
 }

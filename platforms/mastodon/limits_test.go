@@ -14,7 +14,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestParseLimits tests which limits of files bind. Those that every server has are in TestLimits.
+// TestParseLimits tests which of a server's limits on files take effect. TestLimits covers the limits that every server
+// reports.
 func TestParseLimits(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -45,7 +46,7 @@ func TestParseLimits(t *testing.T) {
 	}
 }
 
-// TestFilesOnServer tests which files the servers' limits permit.
+// TestFilesOnServer tests which files are allowed by a server's limits.
 func TestFilesOnServer(t *testing.T) {
 	t.Parallel()
 	image := func(mime v1alpha1.MimeType, width, height int) platforms.File {
@@ -85,7 +86,7 @@ func TestFilesOnServer(t *testing.T) {
 	}
 }
 
-// TestServerWithoutVideos tests a server that accepts no video at all.
+// TestServerWithoutVideos tests a server that does not accept videos.
 func TestServerWithoutVideos(t *testing.T) {
 	t.Parallel()
 	rules := New(Config{}, nil).Capabilities()

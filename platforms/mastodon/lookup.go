@@ -20,13 +20,14 @@ import (
 )
 
 const (
-	// pageSize is the maximum limit of GET /api/v1/accounts/:id/statuses.
+	// pageSize is the maximum page size of GET /api/v1/accounts/:id/statuses.
 	pageSize = 40
 	// maxPages bounds one lookup. An account may create 300 posts in three hours (app/lib/rate_limiter.rb).
 	maxPages = 100
 )
 
-// page reads a page of the account's posts, newest first, that are older than the post before.
+// page reads one page of the account's posts, newest first. They are older than the post with the id before, if that is
+// set.
 func (p *Platform) page(ctx context.Context, account platforms.Account, before string) ([]status, *platforms.Error) {
 	query := url.Values{"limit": {strconv.Itoa(pageSize)}, "exclude_reblogs": {"true"}}
 	if before != "" {
@@ -43,8 +44,8 @@ func (p *Platform) page(ctx context.Context, account platforms.Account, before s
 	return posts, nil
 }
 
-// each calls visit for the account's posts since the job's SearchFrom, until visit returns true. Pages that servers have
-// filtered are shorter than requested, so that only an empty one is the last.
+// each calls visit for the account's posts since the job's SearchFrom, until visit returns true. Servers filter pages,
+// so a page may be shorter than requested, and only an empty page marks the end.
 func (p *Platform) each(ctx context.Context, job *platforms.Job, visit func(s *status) (done bool, failure *platforms.Error)) *platforms.Error {
 	before := ""
 	for range maxPages {
@@ -86,7 +87,8 @@ func (p *Platform) withMedia(ctx context.Context, job *platforms.Job, ids []stri
 	return found, failure
 }
 
-// Lookup searches the account's posts. A file of the job that no post has proves that the job was not published.
+// Lookup searches the account's posts. If the server still has the first of the job's files, and it belongs to no post,
+// the job was not published.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	ids := job.FileIDs(validID)
 	if ids == nil {
@@ -108,9 +110,10 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 	return platforms.LookupResult{Proof: failure == nil && state != stateGone}, nil
 }
 
-// lookupText searches for posts with the job's text, number of files and parent.
+// lookupText searches for posts that have the same text, number of files and parent as the job.
 func (p *Platform) lookupText(ctx context.Context, job *platforms.Job) (platforms.LookupResult, error) {
-	// Mastodon publishes a content warning without a text as the text (app/services/post_status_service.rb).
+	// If a post has a content warning but no text, Mastodon publishes the warning as the text
+	// (app/services/post_status_service.rb).
 	want := cmp.Or(text.Fold(job.Content.Text), text.Fold(job.Content.Mastodon.ContentWarning))
 	matches := listing.Matches{}
 	failure := p.each(ctx, job, func(s *status) (bool, *platforms.Error) {
@@ -129,7 +132,7 @@ func (p *Platform) lookupText(ctx context.Context, job *platforms.Job) (platform
 	return matches.Result(), nil
 }
 
-// source returns the text of one of the account's posts as it was sent, or nil if the post was deleted meanwhile (GET
+// source returns the text of one of the account's posts as it was sent, or nil if the post has since been deleted (GET
 // /api/v1/statuses/:id/source).
 func (p *Platform) source(ctx context.Context, token platforms.Token, id string) (*string, *platforms.Error) {
 	api, failure := p.at(token)
@@ -156,8 +159,8 @@ func (p *Platform) source(ctx context.Context, token platforms.Token, id string)
 	return new(doc.Text.String()), nil
 }
 
-// Confirm reads a post by its id and compares its author with the account. A post that the server does not show may have
-// been deleted, or the account may not see it.
+// Confirm reads a post by its id and compares its author with the account. A post that the server does not return may
+// have been deleted, or may not be visible to the account.
 func (p *Platform) Confirm(ctx context.Context, account platforms.Account, externalID string) (platforms.Ownership, error) {
 	if !validID(externalID) {
 		return platforms.OwnershipUnknown, nil

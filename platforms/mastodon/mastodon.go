@@ -6,11 +6,11 @@
 // The one irrevocable call is POST /api/v1/statuses. It has an Idempotency-Key derived from platforms.Job.Key: within an
 // hour, a server that has stored the key returns the earlier post instead of creating another one. Since a server stores
 // the key after it has created the post, forgets it after that hour, and offers no way to look a post up by it, this
-// does not make the platform idempotent (Capabilities.Idempotent). A lost response is settled by the account's posts,
-// like on other platforms; the key only prevents a second post where those mislead.
+// does not make the platform idempotent (Capabilities.Idempotent). As on other platforms, the outcome of a lost
+// response is determined from the account's posts; the key only prevents a second post if that lookup is wrong.
 //
-// A post with files is found by its files' ids: a file belongs to at most one post. A text is compared with the source
-// of each of the account's posts, since listings contain HTML.
+// A post with files is found by their ids, because a file belongs to at most one post. A text is compared with the
+// source of each of the account's posts, because listings contain HTML.
 package mastodon
 
 import (
@@ -25,8 +25,9 @@ import (
 )
 
 const (
-	// DefaultListingLag is how long a post may be missing from its account's listing. A server reads listings from the
-	// database that it wrote the post to, or from a replica of it (docs.joinmastodon.org, "Scaling up your server").
+	// DefaultListingLag is how long a post may be missing from its account's listing. A server reads listings from
+	// the database that it writes posts to, or from a replica of it (docs.joinmastodon.org, "Scaling up your
+	// server").
 	DefaultListingLag = 10 * time.Second
 
 	// callTimeout bounds POST /api/v1/statuses, readTimeout one read, and uploadTimeout one upload.
@@ -34,11 +35,12 @@ const (
 	readTimeout   = 10 * time.Second
 	uploadTimeout = 5 * time.Minute
 
-	// uploadsLast is how long a server keeps a file without a post (app/lib/vacuum/media_attachments_vacuum.rb).
+	// uploadsLast is how long a server keeps a file that does not belong to a post
+	// (app/lib/vacuum/media_attachments_vacuum.rb).
 	uploadsLast = 24 * time.Hour
 )
 
-// Config configures access to Mastodon. APIURL replaces every server; it is for the sandbox.
+// Config configures access to Mastodon. APIURL replaces the address of every server, for use with the sandbox.
 type Config = platforms.Config
 
 // Platform is Mastodon.
@@ -58,7 +60,8 @@ func New(c Config, transport *transport.Client) *Platform {
 	}
 }
 
-// Capabilities declares the rules of a server with default settings. Those of an account's own server replace them.
+// Capabilities declares the rules of a server with default settings. They are replaced with the rules of an account's
+// own server, if those are known.
 func (p *Platform) Capabilities() platforms.Capabilities {
 	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo, v1alpha1.CategoryTree}
 	rules := defaults.apply(platforms.Capabilities{

@@ -78,7 +78,7 @@ func TestIdentify(t *testing.T) {
 		platformtest.Refused("odd id", "the id would become part of addresses", recorder.Respond(200, `{"id":"../1"}`), platforms.ClassUnknown))
 }
 
-// TestServer tests which servers are called. The test cannot reach any of them: they are refused before the connection.
+// TestServer tests which servers may be called. The test does not connect to any of them.
 func TestServer(t *testing.T) {
 	t.Parallel()
 	p := New(Config{}, transport.New(transport.Options{}))
@@ -111,7 +111,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestAccountIDs tests that accounts of two servers have different ids, and that the API receives the server's own.
+// TestAccountIDs tests that accounts on different servers have different ids, and that a server's API receives its own
+// id.
 func TestAccountIDs(t *testing.T) {
 	t.Parallel()
 	if a, b := accountID("1", server), accountID("1", "https://other.example:8443"); a != "1@mastodon.example" || b != "1@other.example:8443" {
@@ -154,7 +155,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestLookupResponses tests what the account's posts and its files prove.
+// TestLookupResponses tests which conclusions a lookup draws from the account's posts and files.
 func TestLookupResponses(t *testing.T) {
 	t.Parallel()
 	const withFile = `[{"id":"9","url":"https://mastodon.example/@acme/9","created_at":"2026-11-20T12:00:01.000Z","media_attachments":[{"id":"7"}]}]`
@@ -196,7 +197,7 @@ func TestLookupResponses(t *testing.T) {
 	}
 }
 
-// TestEndlessList tests that a server that repeats a page does not keep Herald busy.
+// TestEndlessList tests that Herald stops reading if a server repeats the same page.
 func TestEndlessList(t *testing.T) {
 	t.Parallel()
 	p, site := start(t, recorder.Respond(200, `[{"id":"9","created_at":"2026-11-20T12:00:01.000Z","in_reply_to_id":"1"}]`))
@@ -205,7 +206,7 @@ func TestEndlessList(t *testing.T) {
 	}
 }
 
-// TestLimits tests the limits of a server, and that they are kept for an hour.
+// TestLimits tests that a server's limits are applied, and that they are kept in memory for an hour.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	const instance = `{"configuration":{"statuses":{"max_characters":5000,"max_media_attachments":40,"characters_reserved_per_url":10},"media_attachments":{"image_size_limit":8000000,"video_size_limit":40000000}}}`
@@ -259,7 +260,8 @@ func TestParsePost(t *testing.T) {
 	}
 }
 
-// FuzzResponses checks that no response of a server makes Herald panic, or confirm a post without a valid id.
+// FuzzResponses checks that no response from a server makes Herald panic, or report a post without a valid id as
+// published.
 func FuzzResponses(f *testing.F) {
 	for _, body := range []string{published, `[` + published + `]`, `{"error":"x"}`, `{"id":{},"media_attachments":[null]}`, `[{"id":"1","reblog":{}}]`, `{"configuration":{"statuses":{"max_characters":1e9}}}`, ``} {
 		f.Add(200, body)

@@ -29,8 +29,8 @@ var alreadyPublished = platforms.NewError(platforms.ClassDuplicate, "", "Mastodo
 func (p *Platform) Prepares(content platforms.Content) bool { return len(content.Media) > 0 }
 
 // Prepare uploads the files and waits until the server has processed them. It reuses earlier uploads while the server
-// has them. The server reports a file that belongs to a post like one that it has deleted, so the account's posts are
-// searched before any file is uploaded again.
+// has them. The server's response is the same for a file that belongs to a post and for one that it has deleted, so the
+// account's posts are searched before any file is uploaded again.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if ids := job.FileIDs(validID); ids != nil {
 		gone, failure := p.awaitAll(ctx, &job, ids)
@@ -52,8 +52,8 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return p.uploadAll(ctx, &job)
 }
 
-// uploadAll uploads the files that an interrupted preparation has not uploaded. Each upload counts towards a limit of 30
-// in 30 minutes (api/rate-limits), so that none is repeated without need.
+// uploadAll uploads the files that an interrupted preparation has not uploaded yet. It repeats no upload unnecessarily,
+// because each one counts towards a limit of 30 in 30 minutes (api/rate-limits).
 func (p *Platform) uploadAll(ctx context.Context, job *platforms.Job) (string, *platforms.Error) {
 	ids := job.PartIDs(validID)
 	if gone, failure := p.awaitAll(ctx, job, ids); failure != nil {
@@ -69,7 +69,7 @@ func (p *Platform) uploadAll(ctx context.Context, job *platforms.Job) (string, *
 		ids = append(ids, id)
 		checkpoint := platforms.JoinPartIDs(ids)
 		if len(ids) == len(job.Content.Media) {
-			// Processing may take longer than one preparation lasts.
+			// All files are uploaded, but processing may take longer than one preparation.
 			checkpoint = platforms.JoinFileIDs(ids)
 		}
 		if failure := job.SaveCheckpoint(ctx, checkpoint, ""); failure != nil {
@@ -86,7 +86,8 @@ func (p *Platform) uploadAll(ctx context.Context, job *platforms.Job) (string, *
 	return platforms.JoinFileIDs(ids), nil
 }
 
-// upload uploads a file with its alt text and focal point. A server that is still processing it responds with 202.
+// upload uploads a file with its alt text and focal point. A server that is still processing the file responds with
+// status 202.
 func (p *Platform) upload(ctx context.Context, token platforms.Token, file *platforms.File) (string, *platforms.Error) {
 	api, failure := p.at(token)
 	if failure != nil {
@@ -114,7 +115,7 @@ func (p *Platform) uploaded(resp *transport.Response, file *platforms.File) (str
 	switch resp.Status {
 	case http.StatusOK, http.StatusAccepted:
 	case http.StatusRequestEntityTooLarge:
-		// It comes from the proxy in front of the server, which has a limit of its own.
+		// The response comes from the proxy in front of the server, which has its own limit.
 		return "", platforms.Errorf(platforms.ClassPermanent, "the server refused the file %q: it is too large", file.Name).Advise("use a smaller file")
 	default:
 		failure, _ := p.classify(resp)
@@ -127,7 +128,7 @@ func (p *Platform) uploaded(resp *transport.Response, file *platforms.File) (str
 	return made.ID.String(), nil
 }
 
-// aboutFile makes a refusal's message name the file.
+// aboutFile adds the file's name to a refusal's message.
 func aboutFile(file *platforms.File, failure *platforms.Error) *platforms.Error {
 	if failure.Class == platforms.ClassPermanent && !failure.Unlisted {
 		failure.Problem = fmt.Sprintf("Mastodon refused the file %q, or its alt text", file.Name)
@@ -136,8 +137,8 @@ func aboutFile(file *platforms.File, failure *platforms.Error) *platforms.Error 
 	return failure
 }
 
-// awaitAll waits until the server has processed the files. gone reports that it does not have one of them, or has it in
-// a post.
+// awaitAll waits until the server has processed the files. gone reports whether one of them no longer exists or belongs
+// to a post.
 func (p *Platform) awaitAll(ctx context.Context, job *platforms.Job, ids []string) (gone bool, failure *platforms.Error) {
 	for i, id := range ids {
 		if gone, failure = p.await(ctx, job.Account.Token, &job.Content.Media[i], id); gone || failure != nil {
@@ -168,13 +169,13 @@ func (p *Platform) await(ctx context.Context, token platforms.Token, file *platf
 type mediaState int
 
 const (
-	// stateGone: the server does not have the file, or has it in a post.
+	// stateGone means that the file does not exist or belongs to a post.
 	stateGone mediaState = iota
 	stateProcessing
 	stateReady
 )
 
-// mediaState reads a file that no post has (GET /api/v1/media/:id).
+// mediaState reads the state of a file that does not belong to a post (GET /api/v1/media/:id).
 func (p *Platform) mediaState(ctx context.Context, token platforms.Token, id string) (mediaState, *platforms.Error) {
 	api, failure := p.at(token)
 	if failure != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// post is the body of POST /api/v1/statuses. A missing visibility, language or sensitivity is the account's default.
+// post is the body of POST /api/v1/statuses. If the visibility, language or sensitivity is missing, the account's
+// default applies.
 type post struct {
 	Status     string   `json:"status"`
 	MediaIDs   []string `json:"media_ids,omitempty"`
@@ -26,7 +27,7 @@ type post struct {
 	Language   string   `json:"language,omitempty"`
 }
 
-// idempotencyKey returns the key of all calls for a job's content. Servers keep it by account.
+// idempotencyKey returns the key for all calls that publish a job's content. Servers store keys per account.
 func idempotencyKey(k platforms.Key) string { return hex.EncodeToString(k.Sum[:]) }
 
 // Publish creates the post with one call to POST /api/v1/statuses.

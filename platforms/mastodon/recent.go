@@ -30,8 +30,8 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 	return listing.Newest(out, which), nil
 }
 
-// ParsePost parses an id, or an address on the account's server, such as https://mastodon.example/@acme/109300000000000001.
-// On another server, the same post has another id.
+// ParsePost parses an id, or an address on the account's server, such as
+// https://mastodon.example/@acme/109300000000000001. The same post has a different id on another server.
 func (p *Platform) ParsePost(account platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	id := strings.TrimSpace(entered)
 	if !permalink.IsAddress(id) {

@@ -15,7 +15,7 @@ import (
 var noServer = platforms.NewError(platforms.ClassReconnect, platforms.SubjectAccount,
 	"the connection does not name its account's server", "set spec.server of the Connection to the server's address, such as https://mastodon.example")
 
-// hosts are empty: users choose the servers. No URL from a response is called.
+// hosts lists no hosts, because users choose the servers. No URL from a response is called.
 var hosts = platforms.Hosts{Chosen: true}
 
 // at returns the client for the account's server. Only public IP addresses are called, since a user chose the server.
@@ -33,8 +33,8 @@ func (p *Platform) at(token platforms.Token) (*client.Client, *platforms.Error) 
 	return &api, nil
 }
 
-// accountID returns the id of an account for Herald. Servers number their accounts independently, so that the host is
-// part of it: 109300000000000001@mastodon.example.
+// accountID returns Herald's id for an account. Servers number their accounts independently, so it includes the host:
+// 109300000000000001@mastodon.example.
 func accountID(id, server string) string {
 	if host := strings.TrimPrefix(server, "https://"); host != "" {
 		return id + "@" + host
@@ -42,7 +42,7 @@ func accountID(id, server string) string {
 	return id
 }
 
-// localID returns the id of an account on its server, and hostOf the server's host, which is empty in the sandbox.
+// localID returns an account's id on its server, and hostOf the server's host, which is empty in the sandbox.
 func localID(account platforms.Account) string {
 	id, _, _ := strings.Cut(account.ID, "@")
 	return id
@@ -53,6 +53,6 @@ func hostOf(account platforms.Account) string {
 	return host
 }
 
-// validID reports whether a string may be the id of a post or a file. Mastodon's are numbers; those of other servers
-// with the same API have letters as well (api/guidelines, "Handling IDs").
+// validID reports whether a string can be the id of a post or a file. Mastodon's ids are numbers; other servers with
+// the same API also use letters (api/guidelines, "Handling IDs").
 func validID(id string) bool { return text.Consists(id, 1, 64, text.Letters+text.Digits) }

@@ -23,8 +23,8 @@ var refreshDead = platforms.NewError(platforms.ClassReconnect, "",
 const (
 	// scopeProfile allows reading the username.
 	scopeProfile = "user.info.profile"
-	// scopeDirectPost allows posting directly and reading the options for it. An account without it only accepts drafts
-	// for its inbox, which have no options.
+	// scopeDirectPost allows posting directly and reading the account's options for direct posts. An account
+	// without it accepts only drafts for its inbox, which have no options.
 	scopeDirectPost = "video.publish"
 )
 
@@ -69,7 +69,7 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 // hours, and TikTok does not report when the oldest post leaves it.
 const quotaPause = time.Hour
 
-// The schema's limits on an account's options.
+// The API schema's limits on an account's options.
 const (
 	maxLevels      = 16
 	maxLevelLength = 64
@@ -98,12 +98,13 @@ func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (plat
 	return choices(&answer.Data)
 }
 
-// quotaExhausted returns the info for an account whose quota is exhausted.
+// quotaExhausted returns the AccountInfo for an account whose quota is exhausted.
 func quotaExhausted(name string, now time.Time) platforms.AccountInfo {
 	return platforms.AccountInfo{RateLimits: []platforms.RateLimit{{Name: name, BlockedUntil: now.Add(quotaPause)}}}
 }
 
-// choices converts the creator info. A result without a rate limit means that the account accepts posts.
+// choices converts the creator info to the account's options. The result has no rate limit, which means that the
+// account accepts posts.
 func choices(info *creatorInfo) (platforms.AccountInfo, error) {
 	var levels []string
 	for _, level := range info.levels() {

@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// desk responds to API calls and records their bodies, by path.
+// desk is a server that responds to API calls and records their bodies by path.
 type desk struct {
 	mu   sync.Mutex
 	seen map[string]map[string]any
@@ -305,7 +305,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestMissingStatus reads the status of photos, for which TikTok returns hardly any details.
+// TestMissingStatus reads statuses of photos that are incomplete or malformed.
 func TestMissingStatus(t *testing.T) {
 	tests := map[string]struct {
 		reason, says string

@@ -37,7 +37,7 @@ type content struct {
 	url  string
 
 	mu sync.Mutex
-	// read is the number of bytes read, and left the number that can still be read.
+	// read is the number of bytes read, and left is the number that can still be read.
 	read, left int
 }
 
@@ -78,7 +78,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// film returns a video with the given number of bytes.
+// film returns a video of the given size in bytes.
 func film(size int) platforms.File {
 	data := make([]byte, size)
 	copy(data, "\x00\x00\x00\x18ftypisom\x00\x00\x00\x00isomiso2")
@@ -114,7 +114,7 @@ func sum(file *platforms.File) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// box is a sandbox with one account, and a TikTok platform that publishes to it.
+// box is a sandbox with one account and a TikTok platform that publishes to it.
 type box struct {
 	t       *testing.T
 	clock   recorder.Clock
@@ -142,7 +142,7 @@ func newBox(t *testing.T, settings map[string]any) *box {
 	})
 	b.server, b.control = server, sandboxtest.Client{URL: site.URL}
 	b.tiktok = New(Config{APIURL: site.URL + "/tiktok", WebURL: "https://web.example", Clock: b.clock}, transport.New(transport.Options{}))
-	// A published post has its id immediately, unless a test overrides this.
+	// A published post has its public id immediately, unless a test overrides this.
 	all := map[string]any{"listing_lag_ms": 0}
 	maps.Copy(all, settings)
 	if b.account, err = b.control.Account(t.Context(), "tiktok", "o-1", all); err != nil {
@@ -151,7 +151,7 @@ func newBox(t *testing.T, settings map[string]any) *box {
 	return b
 }
 
-// set changes settings of the account.
+// set changes the account's settings.
 func (b *box) set(settings map[string]any) {
 	b.t.Helper()
 	if _, err := b.control.Account(b.t.Context(), "tiktok", "o-1", settings); err != nil {
@@ -175,7 +175,7 @@ func (b *box) job(files ...platforms.File) platforms.Job {
 	return out
 }
 
-// prepare prepares a post. A video is prepared as if another process resumed it.
+// prepare prepares a post. For a video, it continues from the stored checkpoint, as another process would.
 func (b *box) prepare(job platforms.Job) platforms.Job {
 	b.t.Helper()
 	if !b.tiktok.Prepares(job.Content) {
@@ -218,7 +218,7 @@ func (b *box) fault(operation, kind string, status int) {
 	}
 }
 
-// posts returns the published posts, whose bytes must be those of the files.
+// posts returns the published posts, and checks that they contain the files' bytes.
 func (b *box) posts(files ...platforms.File) []sandboxtest.Post {
 	b.t.Helper()
 	posts, err := b.control.Posts(b.t.Context(), "tiktok", b.account.ID)
@@ -249,7 +249,7 @@ func (b *box) calls(operation string) int {
 	return counts[operation]
 }
 
-// posted publishes a job, whose post must then exist once.
+// posted publishes a job and checks that its post then exists exactly once.
 func (b *box) posted(job platforms.Job) {
 	b.t.Helper()
 	if got := b.tiktok.Publish(b.t.Context(), job); got.Outcome != platforms.Posted || len(b.posts(job.Content.Media...)) != 1 {

@@ -38,8 +38,8 @@ func sanitizeWord(s string) string {
 
 type refusal struct {
 	*platforms.Error
-	// documented reports whether TikTok documents the refusal, so that the request was not executed. Any other response
-	// may come from a proxy, after TikTok executed the request.
+	// documented reports whether the refusal is documented by TikTok, which means that the request was not
+	// executed. Any other response may come from a proxy after TikTok executed the request.
 	code       string
 	documented bool
 }
@@ -56,15 +56,15 @@ type apiError struct {
 	signed bool
 }
 
-// isFromTikTok reports whether the response comes from TikTok itself, so that a refusal in it is reliable. After a
-// timeout it is unknown whether the request was executed.
+// isFromTikTok reports whether the response comes from TikTok itself, so a refusal in it is reliable. After a timeout
+// it is unknown whether the request was executed.
 func (s apiError) isFromTikTok() bool {
 	documented := []int{http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
 	return slices.Contains(documented, s.status) ||
 		s.signed && s.status >= http.StatusBadRequest && s.status < http.StatusInternalServerError && s.status != http.StatusRequestTimeout
 }
 
-// limitPause is the window over which TikTok counts calls: a sliding minute. No header gives the exact time.
+// limitPause is the window over which TikTok counts calls: a sliding minute. No header contains the exact time.
 const limitPause = time.Minute
 
 // classify classifies an unsuccessful response. TikTok sends some errors with status 200.

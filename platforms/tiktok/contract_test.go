@@ -43,7 +43,7 @@ func contract() *platformtest.Suite {
 		Renewal:        platformtest.ByRotation,
 		LateProcessing: true, Refusals: refusals(),
 		Resumes: 6 << 20,
-		// Photos need a single publishing call, and only its response contains their ticket.
+		// Photos are posted with a single call, and only its response contains their ticket.
 		First:      v1alpha1.CategoryVideo,
 		Unprovable: []v1alpha1.Category{v1alpha1.CategoryImage},
 		Bearerless: []v1alpha1.Category{v1alpha1.CategoryVideo},
@@ -70,7 +70,7 @@ func TestConsentURL(t *testing.T) {
 	p := tiktok.New(tiktok.Config{ClientID: "herald"}, transport.New(transport.Options{}))
 	platformtest.CheckConsent(t, p, "https://www.tiktok.com/v2/auth/authorize/", url.Values{
 		"client_key": {"herald"}, "scope": {"user.info.basic,user.info.profile,video.publish,video.upload,video.list"},
-		// TikTok wants the hash in hexadecimal.
+		// TikTok expects the hash in hexadecimal.
 		"code_challenge": {"13d31e961a1ad8ec2f16b10c4c982e0876a878ad6df144566ee1894acb70f9c3"}, "code_challenge_method": {"S256"},
 	})
 }

@@ -79,8 +79,8 @@ func TestDocumentedAddresses(t *testing.T) {
 	}
 }
 
-// TestFailuresHaveTheSameMessage makes an upload URL respond with statuses that TikTok does not use, or that only mean that
-// nothing exists there.
+// TestFailuresHaveTheSameMessage makes an upload URL respond with statuses that TikTok does not use, or that only mean
+// that nothing exists at the URL.
 func TestFailuresHaveTheSameMessage(t *testing.T) {
 	words := map[string][]int{}
 	for _, status := range []int{0, 204, 301, 401, 403, 404, 405, 416, 418, 500, 503} {

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// pageSize is the maximum max_count of POST /v2/video/list/.
+	// pageSize is the maximum value of max_count in POST /v2/video/list/.
 	pageSize = 20
-	// maxPages bounds one lookup: an account may post about 15 times a day.
+	// maxPages bounds one lookup. An account may post about 15 times a day.
 	maxPages = 16
-	// listPath lists public posts, with the fields that are used here.
+	// listPath lists public posts with the fields that Lookup uses.
 	listPath = "/v2/video/list/?fields=id,create_time,title,video_description,share_url"
 )
 
-// Lookup reads the status of the job's ticket. If there is no ticket, or it has expired at TikTok, Lookup searches the
+// Lookup reads the status of the job's ticket. If there is no ticket, or TikTok no longer knows it, Lookup searches the
 // account's public posts, which does not prove absence.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	if id := cmp.Or(job.OperationID, job.Checkpoint); validTicket(id) {
@@ -49,7 +49,7 @@ func (p *Platform) lookupResult(job platforms.Job, id string, found status) (pla
 	case found.state == stateFailed:
 		return platforms.LookupResult{Refused: failedOf(found.reason)}, nil
 	case job.OperationID == "" && (found.whole(&job.Content) || p.moderating(job, found)):
-		// The operation id makes the caller look up the ticket until TikTok has finished.
+		// Because of the operation id, the caller looks up the ticket until TikTok has finished.
 		return platforms.LookupResult{OperationID: id}, nil
 	case p.moderating(job, found):
 		// The caller repeats the lookup with doubling pauses, at most a dozen times.
@@ -133,8 +133,8 @@ func (l *listedPost) fits(job *platforms.Job) bool {
 const longestListed = 150
 
 // matchesTruncated reports whether a listed text equals the wanted one, or its beginning if TikTok may have truncated
-// it. TikTok does not document which unit it counts in, so text may be truncated if it has at least that many bytes,
-// the smallest unit. The last character and a trailing ellipsis are ignored: truncation may have changed them.
+// it. TikTok does not document the unit, so a text may have been truncated if it has at least that many bytes, the
+// smallest unit. The last character and a trailing ellipsis are ignored: truncation may have changed them.
 func matchesTruncated(want string, listed jsondoc.Text) bool {
 	all := text.Fold(listed.String())
 	if all == want {

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// validateOptions validates a target's privacy level. A draft without one may choose it later; for a draft in TikTok's
+// validateOptions validates a target's privacy level. In a draft Post, it may be chosen later; for a draft in TikTok's
 // inbox, the owner chooses it in the app.
 func validateOptions(target *v1alpha1.PostTarget, draft bool, account *v1alpha1.ConnectionStatus, path *field.Path) field.ErrorList {
 	options := v1alpha1.TikTokOptions{}
@@ -50,8 +50,8 @@ func checkLevel(wanted v1alpha1.TikTokPrivacyLevel, levels []string) *platforms.
 	}
 }
 
-// available reports whether an account allows a privacy level, and which levels a post can use instead. If the levels
-// of an account are unknown, every level is available: TikTok itself decides.
+// available reports whether an account allows a privacy level, and returns the levels that a post can use instead. If
+// the levels of an account are unknown, every level is available: TikTok itself decides.
 func available(wanted v1alpha1.TikTokPrivacyLevel, levels []string) (instead []string, ok bool) {
 	if len(levels) == 0 || slices.Contains(levels, string(wanted)) {
 		return nil, true
@@ -68,7 +68,7 @@ func privacy(options *v1alpha1.TikTokOptions) v1alpha1.TikTokPrivacyLevel {
 	return cmp.Or(options.PrivacyLevel, v1alpha1.TikTokPublicToEveryone)
 }
 
-// isPublic reports whether everyone will see the post, so that it gets a public address.
+// isPublic reports whether everyone can see the post. It then gets a public address.
 func isPublic(content *platforms.Content) bool {
 	return !content.TikTok.Draft && privacy(&content.TikTok) == v1alpha1.TikTokPublicToEveryone
 }

@@ -23,16 +23,16 @@ import (
 
 const profile = "https://web.example/@acme"
 
-// TestOutcomes publishes in every way and checks the results.
+// TestOutcomes publishes posts of every kind and checks the results.
 func TestOutcomes(t *testing.T) {
 	draft, owner := v1alpha1.TikTokOptions{Draft: true}, v1alpha1.TikTokOptions{PrivacyLevel: v1alpha1.TikTokSelfOnly}
 	tests := map[string]struct {
 		reason   string
 		settings map[string]any
 		options  v1alpha1.TikTokOptions
-		// ticket reports whether the post has only its publish id.
+		// ticket reports whether the post's only id is its publish id.
 		ticket bool
-		// url is the post's address; "post" means its own.
+		// url is the expected address; "post" means the post's own address.
 		url string
 	}{
 		"public":           {"a public post has its own address", nil, v1alpha1.TikTokOptions{}, false, "post"},
@@ -75,7 +75,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestLongProcessing publishes posts whose processing outlasts the call.
+// TestLongProcessing publishes posts whose processing takes longer than the call.
 func TestLongProcessing(t *testing.T) {
 	for kind, file := range map[string]platforms.File{"video": film(900), "photo": photoFile(t, 640, 640)} {
 		t.Run(kind, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestPhotosRejectedAfterFetching(t *testing.T) {
 	}
 }
 
-// TestLostPhotos loses the response to the call that posts photos. Only this response contains their ticket.
+// TestLostPhotos loses the response to the call that posts photos. No other response contains their ticket.
 func TestLostPhotos(t *testing.T) {
 	tests := map[string]struct {
 		reason, kind string
@@ -246,7 +246,7 @@ func TestLostPhotos(t *testing.T) {
 	}
 }
 
-// TestTruncatedCaptions finds a caption that TikTok lists only up to its 150th character.
+// TestTruncatedCaptions looks up a post whose caption TikTok truncates to 150 characters.
 func TestTruncatedCaptions(t *testing.T) {
 	long := strings.Repeat("Ünïcode 🐟 words ", 20)
 	first := func(n int) string { return string([]rune(long)[:n]) }
@@ -279,7 +279,7 @@ func TestTruncatedCaptions(t *testing.T) {
 	}
 }
 
-// TestLongList finds a post that is preceded by a page of newer ones.
+// TestLongList looks up a post that is preceded by a page of newer posts.
 func TestLongList(t *testing.T) {
 	b := newBox(t, nil)
 	job := b.prepare(b.job(photoFile(t, 64, 64)))

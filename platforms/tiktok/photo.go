@@ -14,8 +14,8 @@ import (
 // fetchTimeout is how long photo URLs are valid. TikTok stops fetching after an hour.
 const fetchTimeout = 2 * time.Hour
 
-// The checkpoints of photos. Preparing photos means querying the account's options, and the checkpoint is the result:
-// TikTok does not return an id for it, and no ticket has this form.
+// The checkpoints of photos. Preparing photos means querying the account's options, and the checkpoint contains the
+// result, because TikTok does not return an id for the query. No ticket has this form.
 const (
 	photosWithComments    = "photos:comments"
 	photosWithoutComments = "photos:no-comments"
@@ -47,14 +47,15 @@ type photoInit struct {
 	IsAIGC    bool        `json:"is_aigc,omitempty"`
 }
 
-// photoPost holds a photo post's properties. The description contains the whole caption: it may have 4000 UTF-16 code
-// units, and a caption at most 2200. A title, limited to 90, could only repeat part of it.
+// photoPost holds a photo post's properties. The description contains the whole caption: TikTok allows 4000 UTF-16 code
+// units in a description, and a caption has at most 2200. A title is limited to 90, so it could only repeat part of the
+// caption.
 type photoPost struct {
 	Description string `json:"description,omitempty"`
 	*directPhotos
 }
 
-// directPhotos holds the options that, for a draft, its owner chooses in the app.
+// directPhotos holds the options for direct posts. For a draft, the owner chooses them in the app.
 type directPhotos struct {
 	PrivacyLevel   v1alpha1.TikTokPrivacyLevel `json:"privacy_level"`
 	DisableComment bool                        `json:"disable_comment"`

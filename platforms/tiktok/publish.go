@@ -19,7 +19,7 @@ const (
 	msgUnasked    = "Herald has not yet asked TikTok whether the account may post the photos"
 )
 
-// Publish makes the one call that posts: the last chunk of a video, or the call with the photos' URLs.
+// Publish makes the one call that creates the post: sending the last chunk of a video, or the URLs of photos.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	if isVideo(&job.Content) {
 		return p.publishVideo(ctx, job)
@@ -66,7 +66,8 @@ func (p *Platform) doubleCheck(ctx context.Context, job platforms.Job, resp *tra
 	case bad == nil && found.partial(file.Size):
 		known, _, ok := p.readSession(job.Secret, file.Size)
 		if addressEnded(resp.Status) || resp.Status == http.StatusBadRequest && (!ok || known.From == 0) {
-			// A call that started within a chunk may have been refused for that reason.
+			// This excludes calls that did not start at the beginning of a chunk, because they may have
+			// been refused for that reason.
 			p.lost.Add(job.Checkpoint, true)
 		}
 		return platforms.Result{Outcome: platforms.Refused, Err: p.uploadRefused(file, resp.Status)}
@@ -107,7 +108,8 @@ func (p *Platform) publishPhotos(ctx context.Context, job platforms.Job) platfor
 	return acceptedResult(id, msgProcessing)
 }
 
-// acceptedResult is the result of a call that TikTok is still processing, or whose public id is not known yet.
+// acceptedResult returns the result of a call that TikTok is still processing, or whose post has no known public id
+// yet.
 func acceptedResult(id, message string) platforms.Result {
 	return platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: platforms.Errorf(platforms.ClassTransient, "%s", message)}
 }
@@ -130,8 +132,8 @@ func (p *Platform) pollOutcome(ctx context.Context, job platforms.Job, id string
 	return result
 }
 
-// unsent is the result if nothing was sent. A permanent failure, caused by the content or its files, is a refusal,
-// because a retry would not help.
+// unsent returns the result if nothing was sent. A permanent failure is caused by the content or its files and counts
+// as a refusal, because a retry would not help.
 func unsent(failure *platforms.Error) platforms.Result {
 	if failure.Class == platforms.ClassPermanent {
 		return platforms.Result{Outcome: platforms.Refused, Unpublished: true, Err: failure}

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/permalink"
 )
 
-// RecentPosts reads the first page of the account's public posts, which has the newest ones first.
+// RecentPosts reads the first page of the account's public posts, which lists the newest posts first.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
 	if which.Replies {
 		return nil, nil // replies to TikTok posts are not listed

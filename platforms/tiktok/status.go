@@ -36,8 +36,8 @@ const (
 	// firstPause and longestPause bound the pauses between status calls. TikTok allows 30 per minute.
 	firstPause   = 300 * time.Millisecond
 	longestPause = 4 * time.Second
-	// askTimes is the maximum number of status calls while TikTok processes a post, within ten seconds. idTimes is the
-	// maximum while waiting for the public id of a finished post, within two.
+	// askTimes is the maximum number of status calls while TikTok processes a post, which takes up to ten seconds.
+	// idTimes is the maximum while waiting for a finished post's public id, which takes up to two.
 	askTimes = 6
 	idTimes  = 4
 )
@@ -56,7 +56,7 @@ type status struct {
 	postID string
 }
 
-// final reports whether TikTok has finished, except perhaps for the public id.
+// final reports whether TikTok has finished, even if the post may still lack its public id.
 func (s status) final() bool {
 	return s.state == stateComplete || s.state == stateInInbox || s.state == stateFailed
 }
@@ -75,10 +75,10 @@ func (s status) whole(content *platforms.Content) bool {
 	return s.state == stateUploading && s.uploaded >= content.Media[0].Size
 }
 
-// silent reports whether TikTok waits for a file, or processes it, without returning how many bytes it received. Its
-// documentation has no example of that (the only one in "Get Post Status" has uploaded_bytes): TikTok may omit the
-// number while it is 0, but does not document that. So this does not prove that there is no post, but it allows sending
-// the file from its start under the same ticket.
+// silent reports whether TikTok is waiting for a file, or processing it, without returning the number of received
+// bytes. TikTok may omit the number while it is 0, but does not document that: the only example in "Get Post Status"
+// contains uploaded_bytes. Such a status does not prove that there is no post, but the file can be sent from its start
+// under the same ticket.
 func (s status) silent() bool { return s.state == stateUploading && s.uploaded < 0 }
 
 func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id string) (status, *refusal) {
@@ -111,7 +111,7 @@ func (p *Platform) fetchStatus(ctx context.Context, token platforms.Token, id st
 }
 
 // pollStatus polls a ticket's status until TikTok has finished or the maximum number of calls is reached. It waits only
-// briefly for the public id of a finished post: Lookup has more time.
+// briefly for a finished post's public id, because Lookup has more time for that.
 func (p *Platform) pollStatus(ctx context.Context, job platforms.Job, id string) (status, *refusal) {
 	var known status
 	for left, pause := askTimes, firstPause; ; pause = min(2*pause, longestPause) {

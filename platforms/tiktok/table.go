@@ -14,10 +14,10 @@ type row struct {
 	codes []string
 	// message must be part of the error's message, in lower case; empty matches any.
 	message string
-	// reason reports whether the codes occur as a post's fail_reason, and call whether they occur in the response to a
-	// call.
+	// reason reports whether the codes can be a post's fail_reason, and call whether they occur in responses to
+	// calls.
 	reason, call bool
-	// remakes reports whether the upload is restarted.
+	// remakes reports whether the upload must be restarted.
 	remakes bool
 	error   platforms.Error
 	source  string
@@ -89,8 +89,8 @@ var table = []row{
 		source: `Content Posting API, "Upload"`,
 	},
 	{
-		// Accounts that have already posted within the 24 hours are not affected, so the cap blocks only the account
-		// that ran into it.
+		// Accounts that have already posted within the last 24 hours are not affected, so the cap blocks only
+		// the account that reached it.
 		codes: []string{codeUserCap}, call: true, reason: true,
 		error: platforms.NewError(platforms.ClassQuota, platforms.SubjectAccount,
 			"Herald's TikTok app has reached TikTok's 24-hour limit of posting users, and this account is not one of them", "wait, or have TikTok audit the app"),

@@ -3,9 +3,9 @@
 
 // Package tiktok publishes to TikTok through its API v2.
 //
-// A video is uploaded in chunks, and the last chunk publishes it: that is the one irrevocable call. The steps before
-// it, creating the ticket that TikTok calls a publish id and sending the other chunks, can be repeated and resume after
-// an interruption. Afterwards the ticket's status shows the outcome of the call.
+// A video is uploaded in chunks, and the last chunk publishes it: that is the one irrevocable call. The steps before it
+// can be repeated, and resume after an interruption: creating the ticket, which TikTok calls a publish id, and sending
+// the other chunks. Afterwards the ticket's status shows the outcome of the call.
 //
 // TikTok fetches photos itself, and the call with their URLs is the irrevocable one. It is preceded by a query for the
 // account's options. If the response to the call is lost, so is the ticket, and only the account's public posts can be
@@ -43,11 +43,11 @@ const (
 	// callTimeout bounds the publishing call together with its status calls. A lost call is not repeated before it has
 	// passed.
 	callTimeout = time.Minute
-	// publishTimeout bounds the call alone: ten megabytes at 256 KiB per second take 40 seconds.
+	// publishTimeout bounds the publishing call by itself: ten megabytes at 256 KiB per second take 40 seconds.
 	publishTimeout = 45 * time.Second
 
-	// preparedLasts is how long a prepared upload can be completed. TikTok's URLs are valid for an hour (Content
-	// Posting API, "Media Transfer Guide"), and the preparation itself takes part of that.
+	// preparedLasts is how long a prepared upload can still be completed. TikTok's URLs are valid for an hour
+	// (Content Posting API, "Media Transfer Guide"), and the preparation itself takes part of that.
 	preparedLasts = addressLife - 15*time.Minute
 
 	// maxCaption is the maximum length of a video's title in UTF-16 code units (Content Posting API, "Direct Post").
@@ -74,16 +74,16 @@ const (
 )
 
 // videos are TikTok's documented video limits (Content Posting API, "Media transfer guide"). The maximum duration
-// depends on the account; no account may post more than ten minutes.
+// depends on the account; no account may post videos longer than ten minutes.
 var videos = platforms.VideoLimits{
 	MaxDuration: 10 * time.Minute, MinSide: 360, MaxSide: 4096, MinFrameRate: 23, MaxFrameRate: 60,
 	Codecs: []string{"h264", "hevc", "vp8", "vp9"},
 }
 
-// doubtfulVideos has the minimum duration in TikTok's own app. The API does not document a minimum.
+// doubtfulVideos contains the minimum duration in TikTok's own app. The API does not document a minimum.
 var doubtfulVideos = platforms.VideoLimits{MinDuration: 3 * time.Second}
 
-// maxVideoDuration returns the maximum duration of an account's videos, from TikTok's creator info.
+// maxVideoDuration returns the maximum duration of an account's videos, according to TikTok's creator info.
 func maxVideoDuration(account *v1alpha1.ConnectionStatus) time.Duration {
 	if account.TikTok == nil {
 		return 0
@@ -98,8 +98,8 @@ type Config = platforms.Config
 type Platform struct {
 	oauth2.Base
 
-	// lost has the tickets whose upload TikTok did not let complete. It is kept in memory only: after a restart, the
-	// next call detects them again.
+	// lost contains the tickets of uploads that TikTok did not allow to be completed. It is kept in memory only:
+	// after a restart, the next call detects them again.
 	lost *lru.Cache
 }
 
@@ -179,7 +179,7 @@ func decode[T any](resp *transport.Response) answer[T] {
 	return a
 }
 
-// postJSON makes an API call. Nearly all of them are POSTs with JSON. Errors are *transport.Error.
+// postJSON makes an API call with a JSON body, as nearly all of TikTok's calls require. Errors are *transport.Error.
 func postJSON[T any](ctx context.Context, p *Platform, action, path string, token platforms.Token, body any, timeout time.Duration) (answer[T], error) {
 	resp, err := p.API.Do(ctx, client.Call{
 		Action: action, Path: path, Token: token.Access, Body: client.JSON("application/json; charset=UTF-8", body), Timeout: timeout,

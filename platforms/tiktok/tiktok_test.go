@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// noon is the time of these tests.
+// noon is the current time in these tests.
 var noon = recorder.Noon
 
 var (
@@ -107,7 +107,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// FuzzCaption compares the count with the definition of UTF-16: two units for code points beyond the first 65,536, and
+// FuzzCaption compares the counts with the definition of UTF-16: two units for code points beyond the first 65,536, and
 // one for all others.
 func FuzzCaption(f *testing.F) {
 	for _, text := range []string{"", "Hello", "é日本", "👨‍👩‍👧 and 🇮🇸", "\xff\xed\xa0\x80", strings.Repeat("🎉", 1100), "\ufffd\U0010ffff"} {
@@ -265,8 +265,8 @@ func TestInspectResponses(t *testing.T) {
 	}
 }
 
-// FuzzClassify checks that any response results in an error that has a problem, repeats no foreign text, and does not
-// treat an outage as a refusal.
+// FuzzClassify checks that any response results in an error that describes a problem without repeating foreign text,
+// and that an outage is not treated as a refusal.
 func FuzzClassify(f *testing.F) {
 	f.Add(400, "invalid_params")
 	f.Add(200, "spam_risk_too_many_posts")

@@ -25,13 +25,14 @@ const (
 	maxChunks = 1000
 	// addressLife is how long an upload URL is valid.
 	addressLife = time.Hour
-	// minLeft is how much of a URL's lifetime must remain for resuming its upload.
+	// minLeft is how much of a URL's lifetime must remain to resume its upload.
 	minLeft = 5 * time.Minute
-	// uploadTimeout bounds a chunk other than the last: at most eight megabytes, at 128 KiB per second.
+	// uploadTimeout bounds a chunk other than the last one, which is at most eight megabytes, at 128 KiB per
+	// second.
 	uploadTimeout = time.Minute
 	// chunkTries is the maximum number of consecutive attempts to send a chunk without making progress.
 	chunkTries = 3
-	// maxUploads is how many uploads one preparation may start if URLs expire while it runs.
+	// maxUploads is the maximum number of uploads that one preparation starts if URLs expire while it runs.
 	maxUploads = 2
 )
 
@@ -45,8 +46,8 @@ const (
 // parts divides a file into chunks of equal size; the last one also contains the remainder.
 type parts struct{ size, chunk, count int64 }
 
-// cut creates as many chunks as TikTok allows, so that the last one, which makes the post visible, is small and quick:
-// never more than twice minChunk.
+// cut creates as many chunks as TikTok allows. This keeps the last chunk, which makes the post visible, small and fast
+// to send: it is at most twice as large as minChunk.
 func cut(size int64) parts {
 	count := min(max(size/minChunk, 1), maxChunks)
 	return parts{size: size, chunk: max(size/count, 1), count: count}
@@ -73,16 +74,16 @@ type upload struct {
 	parts
 	// sent is the number of bytes that TikTok has received.
 	sent int64
-	// blind is set if TikTok does not return that number: it may have all of them.
+	// blind is set if TikTok does not return that number, so it may have received all bytes.
 	blind bool
 }
 
-// session is the secret part of an upload: its URL is all it takes to complete the post.
+// session is the secret part of an upload: the URL is all it takes to complete the post.
 type session struct {
 	Address string    `json:"address"`
 	Ends    time.Time `json:"ends"`
 	Chunk   int64     `json:"chunk"`
-	// From is the start of the last call, if it is within the last chunk.
+	// From is the offset at which the last call starts, if that is within the last chunk and not at its start.
 	From int64 `json:"from,omitempty"`
 }
 
@@ -143,7 +144,7 @@ func (p *Platform) sendAllButLast(ctx context.Context, job platforms.Job, u *upl
 		case failure != nil && (!sent || failure.Class == platforms.ClassPermanent):
 			return false, failure
 		case failure != nil, resp.Status >= http.StatusInternalServerError, resp.Status == http.StatusRequestedRangeNotSatisfiable:
-			// Part of it may have arrived.
+			// Part of the chunk may have arrived.
 			if err := p.syncProgress(ctx, job, u); err != nil {
 				return false, err
 			}
@@ -207,8 +208,8 @@ func (p *Platform) put(
 }
 
 // uploadRefused classifies an error from the upload host, which reports only HTTP statuses. Two of them have a specific
-// message, because they call for a reaction: 400 means that a part was refused, so the upload is restarted, and 429 is
-// a rate limit. All others share one message. TikTok reports problems with the file itself in the post's status ("Media
+// message, because they require a reaction: 400 means that a part was refused, so the upload is restarted, and 429 is a
+// rate limit. All others share one message. TikTok reports problems with the file itself in the post's status ("Media
 // Transfer Guide", "Get Post Status").
 func (p *Platform) uploadRefused(file *platforms.File, status int) *platforms.Error {
 	cause := statusOfUpload(status)

@@ -78,8 +78,8 @@ func TestUploadsThatCannotContinue(t *testing.T) {
 	}
 }
 
-// TestSilentStatus makes TikTok omit the number of received bytes while it is zero. That is not proof, and the upload
-// continues under its ticket.
+// TestSilentStatus makes TikTok omit the number of received bytes while it is zero. This does not prove that there is
+// no post, and the upload must continue under its ticket.
 func TestSilentStatus(t *testing.T) {
 	b := newBox(t, nil)
 	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -108,7 +108,7 @@ func TestSilentStatus(t *testing.T) {
 	}
 }
 
-// TestExpiredUploadURL publishes after the URL has expired: nothing is sent, and a new preparation fixes it.
+// TestExpiredUploadURL publishes after the URL has expired. Nothing may be sent, and a new preparation must fix it.
 func TestExpiredUploadURL(t *testing.T) {
 	b := newBox(t, nil)
 	job := b.prepare(b.job(film(2*minChunk + 9)))
@@ -120,8 +120,8 @@ func TestExpiredUploadURL(t *testing.T) {
 	b.posted(b.prepare(job))
 }
 
-// TestLostUploads makes TikTok refuse the bytes of an incomplete upload. It is restarted, because it can never become a
-// post.
+// TestLostUploads makes TikTok refuse the bytes of an incomplete upload. The upload is restarted, because it can never
+// become a post.
 func TestLostUploads(t *testing.T) {
 	tests := map[string]struct {
 		reason, operation string
@@ -157,7 +157,7 @@ func TestLostUploads(t *testing.T) {
 	}
 }
 
-// TestLostLastChunk interrupts the visible call. However much of it arrived, the video is posted once.
+// TestLostLastChunk interrupts the visible call. Regardless of how much of it arrived, the video is posted once.
 func TestLostLastChunk(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -210,7 +210,7 @@ func TestLostLastChunk(t *testing.T) {
 	}
 }
 
-// TestUnprepared publishes jobs that are not completely prepared: nothing is sent.
+// TestUnprepared publishes jobs that are not completely prepared. Nothing may be sent.
 func TestUnprepared(t *testing.T) {
 	tests := map[string]struct {
 		reason string

@@ -10,7 +10,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// videoInit is the body of the calls that start a video upload. A draft has no post_info, because its owner enters it
+// videoInit is the body of the calls that start a video upload. A draft has no post_info, because the owner enters it
 // in the app.
 type videoInit struct {
 	Post   *videoPost  `json:"post_info,omitempty"`
@@ -121,7 +121,7 @@ func (p *Platform) resume(ctx context.Context, job platforms.Job) (*upload, *pla
 		known, cut, ok := p.readSession(job.Secret, size)
 		switch {
 		case ok && p.Clock.Now().Before(known.Ends.Add(-minLeft)):
-			// However much has arrived, a ticket results in at most one post.
+			// Regardless of how much has arrived, a ticket results in at most one post.
 			return &upload{ticket: job.Checkpoint, session: known, parts: cut, sent: max(found.uploaded, 0), blind: found.silent()}, nil
 		case found.partial(size):
 			return nil, nil
@@ -140,10 +140,10 @@ func (p *Platform) isLost(ticket string) bool {
 	return lost
 }
 
-// complete verifies that only the last call of an upload remains, and stores where it starts.
+// complete stores the offset at which an upload's last call starts.
 func (u *upload) complete(ctx context.Context, job *platforms.Job) *platforms.Error {
 	if u.last() == 0 {
-		// No byte of the file has been read yet. If it was overwritten, the owner should receive the error now.
+		// The file has not been read yet. If it has been overwritten, the owner should receive the error now.
 		file := &job.Content.Media[0]
 		bytes, err := file.Bytes.Open(ctx, 0, 1)
 		if err != nil {
@@ -153,7 +153,7 @@ func (u *upload) complete(ctx context.Context, job *platforms.Job) *platforms.Er
 	}
 	from := u.sent
 	if from == u.last() || from == u.From {
-		// If a call started within the chunk, it made no progress.
+		// If an earlier call started within the chunk, it made no progress.
 		from = 0
 	}
 	if from == u.From {
