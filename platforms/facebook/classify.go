@@ -8,7 +8,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta"
 )
 
-// kinds override the default classifications with messages about Pages, which do not vary between calls.
+// kinds override the default classifications with messages about Pages. The messages do not vary between calls.
 var kinds = map[meta.Kind]platforms.Error{
 	meta.KindToken: {
 		Class: platforms.ClassReconnect, Subject: platforms.SubjectAccount,

@@ -41,7 +41,7 @@ func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platfo
 	return p.graph.Choices(pages, token, func(page *meta.Page) *meta.Account { return &page.Account }, noPages(readOnly))
 }
 
-// noPages returns the error for a user who has no Page to choose.
+// noPages returns the error for a user who has no Page to choose from.
 func noPages(readOnly int) *platforms.Error {
 	if readOnly > 0 {
 		return platforms.Errorf(platforms.ClassReconnect, "this user may not create content on any of their Pages (Facebook lists %d)", readOnly).

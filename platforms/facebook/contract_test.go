@@ -44,8 +44,8 @@ func contract() *platformtest.Suite {
 	}
 }
 
-// TestContractInTwoSteps runs the contract for posts that are created unpublished: each one's state shows whether it is
-// published.
+// TestContractInTwoSteps runs the contract for posts that are created unpublished. A post's state then shows whether it
+// is published.
 func TestContractInTwoSteps(t *testing.T) {
 	suite := contract()
 	suite.New = func(t *testing.T, url string) platforms.Platform {

@@ -8,12 +8,12 @@ import (
 	"github.com/herald-social/herald/platforms/internal/textlinks"
 )
 
-// foldAfter and foldLines are the part of a post that the feed shows before "See more". Facebook documents neither;
+// foldAfter and foldLines are how much of a post the feed shows before "See more". Facebook documents neither;
 // publishing tools agree on about 477 characters or five lines.
 const foldAfter, foldLines = 477, 5
 
-// links returns the addresses and hashtags of a text. A name with an @ is not a link: mentions need an id and another
-// permission.
+// links returns the addresses and hashtags in a text. A name with an @ is not a link, because mentions require an id
+// and another permission.
 func links(text string) []platforms.Link {
 	return textlinks.Find(text, nil, textlinks.Addresses, textlinks.Hashtags)
 }

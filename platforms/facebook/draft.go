@@ -28,7 +28,7 @@ const (
 	msgRepetition = "Facebook refused the post as a duplicate of an earlier one on the Page"
 )
 
-// draftOf returns the id of the unpublished post in a checkpoint, or "" if it holds none.
+// draftOf returns the id of the unpublished post from a checkpoint, or "" if there is none.
 func draftOf(checkpoint string) string {
 	id, isDraft := strings.CutPrefix(checkpoint, draftCheckpoint)
 	if !isDraft || !meta.ValidID(id) {
@@ -43,7 +43,7 @@ type draft struct {
 	Published *jsondoc.Flag `json:"is_published"`
 }
 
-// readDraft reads whether a prepared post is published. there is false if Facebook does not show the post.
+// readDraft reads whether a prepared post is published. there is false if Facebook does not return the post.
 func (p *Platform) readDraft(ctx context.Context, job *platforms.Job, id string) (found draft, there bool, err *platforms.Error) {
 	found, bad := meta.Get[draft](ctx, &p.graph, "status", "/"+url.PathEscape(id)+"?fields=id,is_published,permalink_url", job.Account.Token)
 	switch {
@@ -82,8 +82,8 @@ func (p *Platform) prepareDraft(ctx context.Context, job platforms.Job) (string,
 	case bad == nil:
 		return draftCheckpoint + id, nil
 	case bad.Class == platforms.ClassDuplicate:
-		// The call does not publish anything, so the duplicate cannot be this post, published by a call whose response was
-		// lost.
+		// This call does not publish anything, so the duplicate cannot be this post as published by a call
+		// whose response was lost.
 		e := *bad.Error
 		e.Class, e.Problem, e.Remedy = platforms.ClassPermanent, msgRepetition, "change it"
 		return "", &e
@@ -94,8 +94,8 @@ func (p *Platform) prepareDraft(ctx context.Context, job platforms.Job) (string,
 
 // createDraft makes the call that creates a draft. The first URL in the text is sent as the link, so that the post has
 // a link preview: Facebook does not create one for URLs in the text. If Facebook refuses the draft with the link, it is
-// created without one, which is safe because a draft is invisible. A post in one step has no link preview, because
-// Facebook has published link posts and returned an error for them (nov/fb_graph#370,
+// created without one, which is safe because a draft is invisible. Posts published in one step have no link preview,
+// because Facebook has been known to publish a link post and yet return an error (nov/fb_graph#370,
 // facebookarchive/php-graph-sdk#1141).
 func (p *Platform) createDraft(ctx context.Context, job *platforms.Job, ids []string) (string, *meta.Failure) {
 	form := postForm(&job.Content, ids)
@@ -134,7 +134,8 @@ func firstAddress(text string) string {
 	return strings.TrimRight(addresses.FindString(text), ".,;:!?'’”)]}…")
 }
 
-// publishDraft makes the prepared post visible with one call, and then reads its permalink and whether it is published.
+// publishDraft makes the prepared post visible with one call. Then it reads the post's permalink and checks that it is
+// published.
 func (p *Platform) publishDraft(ctx context.Context, job *platforms.Job, id string) platforms.Result {
 	result := p.graph.PublishAs(ctx, client.Call{
 		Action: "publish", Path: p.graph.VersionedPath("/" + url.PathEscape(id)), Token: job.Account.Token.Access,
@@ -152,8 +153,8 @@ func (p *Platform) publishDraft(ctx context.Context, job *platforms.Job, id stri
 	return result
 }
 
-// confirmed returns the post's id if a response confirms the change: the reference shows {"success": true}, and Meta's
-// SDKs expect the post.
+// confirmed returns the post's id if a response confirms the change. According to the reference, the response is
+// {"success": true}; Meta's SDKs expect the post.
 func confirmed(answer []byte, id string) string {
 	said, _ := jsondoc.Decode[struct {
 		Success jsondoc.Flag `json:"success"`
@@ -164,8 +165,8 @@ func confirmed(answer []byte, id string) string {
 	return ""
 }
 
-// verify reads a post that was just published. If there is no response, it uses the documented form of the address and
-// relies on Facebook's confirmation.
+// verify reads a post that was just published. If there is no response, it relies on Facebook's confirmation and uses
+// the documented form of the address.
 func (p *Platform) verify(ctx context.Context, job *platforms.Job, id string, result *platforms.Result) {
 	ctx, cancel := context.WithTimeout(ctx, meta.PermalinkTimeout)
 	defer cancel()

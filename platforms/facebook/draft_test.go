@@ -33,7 +33,7 @@ func inTwoSteps(t *testing.T, answers ...http.HandlerFunc) (*Platform, *recorder
 	return p, server
 }
 
-// drafted returns a job whose post already exists unpublished.
+// drafted returns a job whose post already exists as an unpublished post.
 func drafted(text string) platforms.Job {
 	job := jobFor(text)
 	job.Checkpoint = "draft:42_9"

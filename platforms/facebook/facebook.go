@@ -5,8 +5,8 @@
 // profiles.
 //
 // The one irrevocable call is POST /{page}/feed. The graph has no idempotency key, so if the response is lost Herald
-// searches the Page's published posts; see Lookup. In two steps the call is POST /{post}, and the state of that post
-// shows whether it took effect.
+// searches the Page's published posts; see Lookup. If posts are published in two steps, the call is POST /{post}, and
+// that post's state shows whether it took effect.
 package facebook
 
 import (
@@ -32,20 +32,20 @@ const (
 	// DefaultVersion is the version of the Graph API that this package was written for.
 	DefaultVersion = "v25.0"
 
-	// DefaultListingLag is how long a post may be missing from its Page's listing. Facebook does not document a lag;
-	// reads reflect writes within seconds, and it takes two lookups after the lag to end the search.
+	// DefaultListingLag is how long a post may be missing from its Page's listing. Facebook does not document a
+	// lag; reads reflect writes within seconds, and two lookups after the lag are needed to end the search.
 	DefaultListingLag = 20 * time.Second
 
 	// callTimeout bounds POST /{page}/feed, which usually takes a second or two.
 	callTimeout = 30 * time.Second
 
-	// maxImages is the maximum number of photos in a post (the HTTP contract).
+	// maxImages is the maximum number of photos in a post, from the HTTP contract.
 	maxImages = 10
-	// maxPhotoBytes bounds a photo. The current reference allows 10 MB; older documentation and Facebook's errors state
-	// 4 MB, which satisfies both.
+	// maxPhotoBytes bounds a photo. The current reference allows 10 MB; older documentation and Facebook's error
+	// messages state 4 MB, which is within both limits.
 	maxPhotoBytes = 4_000_000
 
-	// photoLasts is how long an unpublished photo exists (Pages API, "Photos").
+	// photoLasts is how long Facebook keeps an unpublished photo (Pages API, "Photos").
 	photoLasts = 24 * time.Hour
 )
 
@@ -58,7 +58,7 @@ type Config struct {
 	// LoginConfigID is the id of the app's configuration for Facebook Login for Business, which determines the
 	// permissions. It is empty for Facebook Login, which requests them as scopes.
 	LoginConfigID string
-	// TwoSteps creates posts unpublished and publishes them by their ids, so that each post's state shows whether it is
+	// TwoSteps creates posts unpublished and publishes them by their ids. A post's state then shows whether it is
 	// published.
 	TwoSteps bool
 }
@@ -94,14 +94,14 @@ func New(c Config, transport *transport.Client) *Platform {
 //
 // The listing does not prove absence: "The API will return approximately 600 ranked, published posts per year" (Graph
 // API reference, "Page Published Posts", Limitations; v25.0 and v26.0). A Page with two posts a day exceeds that, and
-// the reference does not document which posts are omitted. A repeated text is detected only by error 506, and only
-// directly after the first one. Photos are identified by their ids, so a post with photos is found with certainty if it
-// is listed. Facebook refuses to publish the same photos twice (subcode 1366051, "These photos were already posted"),
-// but no reference documents that, and expired photos are uploaded again under new ids.
+// the reference does not document which posts are omitted. A repeated text is only detected by error 506, and only if
+// it directly follows the first one. Photos are identified by their ids, so a post with photos is found with certainty
+// if it is listed. Facebook refuses to publish the same photos twice (subcode 1366051, "These photos were already
+// posted"), but no reference documents that, and expired photos are uploaded again under new ids.
 //
-// In two steps, the post's state shows whether it is published: it is created as a draft and published by its id.
-// Meta's SDKs contain these parameters, but do not document how they affect the post's time or the notification of
-// followers, so the mode is opt-in (Config.TwoSteps, docs/facebook-two-steps.md).
+// With Config.TwoSteps, a post is created as a draft and published by its id, so its state shows whether it is
+// published. Meta's SDKs contain these parameters, but do not document how they affect the post's time or the
+// notification of followers, so the mode is opt-in (Config.TwoSteps, docs/facebook-two-steps.md).
 func (p *Platform) Capabilities() platforms.Capabilities {
 	return platforms.Capabilities{
 		Categories:     []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage},
@@ -117,7 +117,7 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 	}
 }
 
-// captionProblem returns why Facebook refuses a caption, other than its length.
+// captionProblem returns the problem that Facebook has with a caption, other than its length, or "" if there is none.
 func captionProblem(text string) string {
 	if text != "" && strings.TrimSpace(text) == "" {
 		return "consists of blanks only, which Facebook refuses; write some text"

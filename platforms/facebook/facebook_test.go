@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// noon is the time of these tests.
+// noon is the current time in these tests.
 var noon = recorder.Noon
 
 var (
@@ -185,7 +185,7 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// TestLostPhotos makes Facebook refuse a post with photos. If it no longer has one of them, the next preparation
+// TestLostPhotos makes Facebook refuse a post with photos. If Facebook no longer has one of them, the next preparation
 // uploads them again.
 func TestLostPhotos(t *testing.T) {
 	there, gone := says(200, `{"id":"7"}`), problem(400, 100, 33, false)
@@ -227,7 +227,7 @@ func TestLostPhotos(t *testing.T) {
 	}
 }
 
-// TestErrorTable has an expectation for each row of the table, and compares the page that documents it. To write the
+// TestErrorTable tests each row of the table, and compares the table with the page that documents it. To update the
 // page, run go test -run ErrorTable -args -update.
 func TestErrorTable(t *testing.T) {
 	p := New(Config{}, nil)

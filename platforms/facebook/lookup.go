@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// pageSize is the number of posts per page of the listing: half of the maximum of GET /{page}/published_posts,
-	// since each post may have ten photos.
+	// pageSize is the number of posts per page of the listing. It is half the maximum of GET
+	// /{page}/published_posts, because each post may have ten photos.
 	pageSize = 50
 	// maxPages bounds one lookup.
 	maxPages = 64
 )
 
-// Lookup reads the state of a post that was created unpublished. For other jobs it searches the Page's published posts,
-// created at or after job.SearchFrom.
+// Lookup reads the state of a post that was created unpublished. For other jobs it searches the Page's published posts
+// that were created at or after job.SearchFrom.
 //
-// An uploaded photo belongs to one post only, so posts with photos are identified by their photo ids, whatever their
-// text. It is not certain that Facebook lists a photo under its upload id. If another listed post has the same text,
-// Lookup therefore returns an error: the job's post may still appear, and a user can compare them. A post without
+// An uploaded photo belongs to only one post, so posts with photos are identified by their photo ids, regardless of
+// their text. It is not certain that Facebook lists a photo under its upload id. If another listed post has the same
+// text, Lookup therefore returns an error: the job's post may still appear, and a user can compare them. A post without
 // photos is identified by its text, among posts that do not belong to another job. An incomplete listing is an error; a
 // complete one without the post does not prove its absence, see Capabilities.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
@@ -80,14 +80,14 @@ type attachment struct {
 	} `json:"target"`
 }
 
-// search collects the Page's posts that may be the post of the job.
+// search collects the Page's posts that may be the job's post.
 type search struct {
 	job platforms.Job
-	// shows reports whether the job has photos, and photos are their ids.
+	// shows reports whether the job has photos. photos contains their ids.
 	shows  bool
 	photos []string
-	// own are the posts with the job's photos, and alike those with its text. unclear is set if another post may be the
-	// post of the job.
+	// own are the posts with the job's photos, and alike those with its text. unclear is set if another post may be
+	// the job's post.
 	own, alike listing.Matches
 	unclear    bool
 }
@@ -108,7 +108,7 @@ func (p *Platform) add(s *search, post *entry) bool {
 		s.own.Add(found)
 	case listing.IsOld(&s.job, found.At, time.Second), !s.sameText(post.Message), listing.BelongsToOther(&s.job, found.ID):
 	case s.shows:
-		// Posts whose attachments Facebook does not list also end up here; one of them may be the post of this job.
+		// Posts whose attachments Facebook does not list also end up here; one of them may be this job's post.
 		s.unclear = true
 	case !shown.media || leadsAway.MatchString(s.job.Content.Text):
 		s.alike.Add(found)
@@ -124,13 +124,14 @@ func (s *search) sameText(listed jsondoc.Text) bool {
 	return meta.SameText(s.job.Content.Text, listed)
 }
 
-// leadsAway matches text that Facebook may treat as a URL. Facebook attaches the URL's content, which may be a video.
+// leadsAway matches text that Facebook may treat as a URL. Facebook attaches the content at the URL, which may be a
+// video.
 var leadsAway = regexp.MustCompile(`\S[./]\S`)
 
 type shown struct {
 	// media reports whether there is a photo or a video.
 	media bool
-	// targets are the ids of the attachments' targets: of each photo, and of the album that contains them.
+	// targets are the ids of the attachments' targets: each photo, and the album that contains them.
 	targets []string
 }
 

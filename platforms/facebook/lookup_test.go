@@ -77,12 +77,12 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// showing adds attachments to a listed post.
+// showing returns a listed post with attachments added.
 func showing(post, attachments string) string {
 	return strings.TrimSuffix(post, "}") + `,"attachments":{"data":[` + attachments + `]}}`
 }
 
-// photo and album are the attachments of a post with one photo and with several.
+// photo and album return the attachments of a post with one photo and with several photos.
 func photo(id string) string { return `{"media_type":"photo","target":{"id":"` + id + `"}}` }
 
 func album(ids ...string) string {
@@ -93,7 +93,7 @@ func album(ids ...string) string {
 	return `{"media_type":"album","target":{"id":"9"},"subattachments":{"data":[` + strings.Join(photos, ",") + `]}}`
 }
 
-// TestLookupOfPhotos distinguishes posts with the same text.
+// TestLookupOfPhotos looks up posts with photos among posts with the same text.
 func TestLookupOfPhotos(t *testing.T) {
 	const text = "Sale!"
 	later := noon.Add(time.Minute)

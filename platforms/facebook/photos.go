@@ -26,15 +26,15 @@ const (
 	msgUnprepared   = "the post is not prepared yet"
 )
 
-// Prepares reports whether the content has photos, which are uploaded unpublished first. In two steps, every post is
+// Prepares reports whether the content has photos, which are first uploaded unpublished. With TwoSteps, every post is
 // prepared.
 func (p *Platform) Prepares(content platforms.Content) bool {
 	return p.twoSteps || len(content.Media) > 0
 }
 
-// Prepare uploads a post's photos, unpublished, and in two steps also creates the post. It reuses an earlier
-// preparation while Facebook still has it. An unpublished post is checked even if TwoSteps has since been switched off:
-// it may have been published in the meantime.
+// Prepare uploads a post's photos unpublished and, with TwoSteps, creates the post. It reuses an earlier preparation
+// while Facebook still has it. An unpublished post is checked even if TwoSteps has since been switched off: it may have
+// been published in the meantime.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	if id := draftOf(job.Checkpoint); id != "" {
 		found, there, err := p.readDraft(ctx, &job, id)
@@ -124,8 +124,8 @@ func aboutPhoto(bad *meta.Failure, file *platforms.File) *platforms.Error {
 	return bad.Error
 }
 
-// checkPhotos checks, after a refusal with an unspecific code, whether Facebook still has the post's photos. If one is
-// missing, the refusal becomes transient, and the next preparation uploads the photos again.
+// checkPhotos finds out, after a refusal with a nonspecific code, whether Facebook still has the post's photos. If one
+// is missing, the refusal becomes transient, and the next preparation uploads the photos again.
 func (p *Platform) checkPhotos(ctx context.Context, job platforms.Job, ids []string, refused *platforms.Result) {
 	graphErr, ok := errors.AsType[*meta.Error](refused.Err.Err)
 	if len(ids) == 0 || !ok || graphErr.Kind() != meta.KindOther {

@@ -16,8 +16,8 @@ import (
 )
 
 // Publish creates the post with one call to POST /{page}/feed, whose response also contains the permalink. A post that
-// was created unpublished is published by its id instead. This depends on the checkpoint rather than on TwoSteps, which
-// may have changed.
+// was created unpublished is published by its id instead. The checkpoint decides this, rather than TwoSteps, which may
+// have changed in the meantime.
 func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Result {
 	if id := draftOf(job.Checkpoint); id != "" {
 		return p.publishDraft(ctx, &job, id)

@@ -46,8 +46,8 @@ func isPagePost(id string) bool {
 	return isNumber(page) && isNumber(post)
 }
 
-// isCode reports whether a string can be a code that replaces an id in addresses: pfbid and letters, or another code in
-// the addresses from the Share button.
+// isCode reports whether a string can be a code that replaces an id in addresses: pfbid followed by letters, or another
+// code in an address from the Share button.
 func isCode(code string) bool { return text.Consists(code, 5, 128, text.Letters+text.Digits+"_-") }
 
 // ParsePost parses an id or an address. Facebook has many addresses for one post. A few contain the post's number; most

@@ -35,8 +35,8 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	return identity, nil
 }
 
-// ownAccount is the account in responses of Instagram's login. UserID is the professional account's id, which paths
-// use; ID is only valid within this app.
+// ownAccount is the account in responses to Instagram's login. UserID is the professional account's id, which is used
+// in paths; ID is only valid within this app.
 type ownAccount struct {
 	meta.Account
 
@@ -68,8 +68,8 @@ type linkedPage struct {
 
 const linkedFields = "id,name,instagram_business_account{id,username,name,profile_picture_url}"
 
-// identifyLinked reads the account that is linked to a Page. For a Page token this is the Page of the token. For a user
-// token, the Pages that the user manages are read, and exactly one linked account is required.
+// identifyLinked reads the account that is linked to a Page. For a Page token, this is the token's Page. For a user
+// token, it reads the Pages that the user manages, and requires exactly one linked account.
 func (h *host) identifyLinked(ctx context.Context, token platforms.Token) (platforms.Identity, *meta.Failure) {
 	query := url.Values{"fields": {linkedFields}}
 	page, bad := meta.Get[*linkedPage](ctx, &h.Graph, "identify", "/me?"+query.Encode(), token)
@@ -117,7 +117,7 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 	case h.login == InstagramLogin:
 		return h.Renew(ctx, token, "ig_refresh_token")
 	case token.ExpiresAt.After(p.config.Clock.Now()):
-		// The token is still valid; a renewal that comes too early must not disconnect the account.
+		// The token is still valid. A renewal attempt that comes too early must not disconnect the account.
 		return platforms.Token{}, platforms.Errorf(platforms.ClassTransient, msgNoRefresh+", but this one has not expired").
 			Advise("connect the account again before it does, with the token of its Page, which does not expire")
 	default:
@@ -126,7 +126,7 @@ func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platform
 }
 
 // Inspect returns the account's remaining posting quota (GET /{ig-user-id}/content_publishing_limit). Instagram's
-// documentation gives three different totals, so Inspect relies on the API response alone.
+// documentation gives three different totals, so Inspect relies only on the API response.
 func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (platforms.AccountInfo, error) {
 	return p.hostOf(account.Token).Quota(ctx, account, "content_publishing_limit"), nil
 }

@@ -15,19 +15,19 @@ import (
 )
 
 // Meta documents how many hashtags and mentions a caption may have ("IG User Media", parameter caption), but does not
-// define them. Herald counts those that Instagram shows as links, as other parsers of its captions do: a hashtag
-// consists of the letters of Unicode's hashtag identifiers (UAX #31, section 6) and emoji, and its sign must not follow
-// a word; names are ASCII. Where parsers disagree, the lower count is used: Instagram itself reports an excess before
-// anything is visible, and a caption that it would accept must not be refused here because of a doubtful count.
+// define them. Herald counts the ones that Instagram shows as links, as other caption parsers do: a hashtag consists of
+// the letters of Unicode's hashtag identifiers (UAX #31, section 6) and emoji, and its # must not follow a word; names
+// are ASCII. Where parsers disagree, the lower count is used: Instagram itself reports an excess before anything is
+// visible, and a caption that it would accept must not be refused here because of a doubtful count.
 //
-// Unicode's classes are large, so processes that count no caption do without them.
+// Expressions with Unicode's classes are large, so they are only compiled in processes that count captions.
 var (
 	// addresses matches web addresses, where # starts a fragment and @ is part of a path.
 	addresses = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)(^|[^\p{L}\p{N}_@#＃.-])(?:(?:https?://|www\.)[^\s\p{Z}]+|(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}/[^\s\p{Z}]*)`)
 	})
-	// hashtags matches hashtags with an ASCII or full-width sign. A sign followed by a variation selector or U+20E3 is
-	// a keycap.
+	// hashtags matches hashtags with an ASCII or full-width #. A # followed by a variation selector or U+20E3 is a
+	// keycap.
 	hashtags = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`[#＃][\p{L}\p{N}_` + pictographs + `][\p{L}\p{M}\p{N}_\x{200D}` + pictographs + `]*`)
 	})
@@ -40,7 +40,7 @@ var (
 // ("Emojineering", Instagram Engineering, 2015).
 const pictographs = `\x{2300}-\x{23FF}\x{2600}-\x{27BF}\x{2B00}-\x{2BFF}\x{1F000}-\x{1FAFF}`
 
-// captionProblem returns why Instagram refuses a caption, other than its length.
+// captionProblem returns the problem that Instagram has with a caption, other than its length, or "" if there is none.
 func captionProblem(text string) string {
 	if n := countHashtags(text); n > maxHashtags {
 		return fmt.Sprintf("has %d hashtags; Instagram accepts at most %d; leave some out", n, maxHashtags)
@@ -51,8 +51,8 @@ func captionProblem(text string) string {
 	return ""
 }
 
-// countHashtags counts a caption's hashtags, which may follow each other without a space. It ignores a sign within a
-// word, and the sign in an escaped character such as &#39;.
+// countHashtags counts a caption's hashtags, which may follow each other without a space. It ignores a # within a word,
+// and the # in an escaped character such as &#39;.
 func countHashtags(text string) int { return len(hashtagsIn(withoutAddresses(text))) }
 
 func hashtagsIn(text string) []platforms.Link {
@@ -69,7 +69,7 @@ func hashtagsIn(text string) []platforms.Link {
 	return tags
 }
 
-// withoutAddresses replaces web addresses by as many blanks, so that offsets stay the same.
+// withoutAddresses replaces each web address with blanks of the same length, which preserves all offsets.
 func withoutAddresses(text string) string {
 	blanked := []byte(text)
 	for _, at := range addresses().FindAllStringSubmatchIndex(text, -1) {

@@ -47,8 +47,8 @@ func TestCaptionProblem(t *testing.T) {
 	}
 }
 
-// FuzzCaption compares the counts, for captions without addresses, with counts made character by character. Addresses
-// can only reduce a count.
+// FuzzCaption compares the counts with counts made character by character. They are equal for captions without
+// addresses; addresses can only reduce a count.
 func FuzzCaption(f *testing.F) {
 	for _, text := range []string{
 		"", "Hello", strings.Repeat("#a", 31), strings.Repeat("@a ", 21), "＃日本 #️⃣ ##a #_ #é", "me@example.com (@a)@b .@c @@d", "\xff#\xff@a\x00", "é@a",

@@ -19,8 +19,8 @@ var (
 	tooSlow   = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram took too long to fetch {about} from the media store"}
 	forgotten = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram no longer has the container prepared for {about}"}
 	notReady  = platforms.Error{Class: platforms.ClassTransient, Problem: "Instagram has not finished preparing {about}"}
-	// Instagram sometimes fails to fetch a file that it can reach: one of six images on a host
-	// (gitroomhq/postiz-app#1900), or all of them for days (inovector/mixpost#197, May 2026). If the store really is
+	// Instagram sometimes fails to fetch a file that it can reach: one of six images on the same host
+	// (gitroomhq/postiz-app#1900), or all files for days (inovector/mixpost#197, May 2026). If the store really is
 	// unreachable, the post fails at its starting deadline, with the same message.
 	notFetched = platforms.NewError(platforms.ClassTransient, platforms.SubjectInstallation,
 		"Instagram could not fetch {about} from the media store", "make the store's public address reachable from the internet, without a login")
@@ -51,7 +51,8 @@ const (
 	seen  = "undocumented; observed by two clients"
 )
 
-// The page "Error Codes" recommends a retry if media is not found (2207008), and then a new container.
+// errorRows is Instagram's error table. For media that is not found (2207008), the page "Error Codes" recommends a
+// retry, and then a new container.
 var errorRows = meta.With(
 	meta.Row{Code: -1, Subcode: 2207001, Kind: meta.KindMedia, Meaning: "internal Instagram error", Error: &notTaken, Retryable: true, Source: codes},
 	meta.Row{Code: -2, Subcode: 2207003, Kind: meta.KindMedia, Meaning: "fetching the file took too long", Error: &tooSlow, Retryable: true, Source: codes},
@@ -65,7 +66,7 @@ var errorRows = meta.With(
 	meta.Row{Code: 100, Subcode: 2207023, Kind: meta.KindFile, Meaning: "the media type is unknown", Error: &badType, Source: codes},
 	meta.Row{Code: 352, Subcode: 2207026, Kind: meta.KindFile, Meaning: "the video is in an unsupported format", Error: &badVideo, Source: codes},
 	meta.Row{Code: 9007, Subcode: 2207027, Kind: meta.KindNotReady, Meaning: "the container is not ready", Error: &notReady, Source: codes},
-	// Herald does not send carousels of an invalid length, so the parts may be at fault.
+	// Herald never sends a carousel with an invalid number of parts, so the parts themselves may be at fault.
 	meta.Row{Code: 100, Subcode: 2207028, Kind: meta.KindLost, Meaning: "the carousel is invalid", Error: &badCarousel, Retryable: true, Source: codes},
 	meta.Row{Code: -1, Subcode: 2207032, Kind: meta.KindMedia, Meaning: "creating the container failed", Error: &notTaken, Retryable: true, Source: codes},
 	meta.Row{Code: 100, Subcode: 2207035, Kind: meta.KindContent, Meaning: "a video has product tags with positions", Error: &badTags, Source: codes},
@@ -81,10 +82,11 @@ var errorRows = meta.With(
 	meta.Row{Subcode: 2207082, Kind: meta.KindMedia, Meaning: "the video could not be uploaded", Error: &notTaken, Retryable: true, Source: seen},
 )
 
-// failureSubcode matches the error's subcode in a failed container's status, which is a sentence written for users.
+// failureSubcode matches the subcode in a failed container's status text, which is a sentence written for users.
 var failureSubcode = regexp.MustCompile(`\b22\d{5}\b`)
 
-// containerFailure returns the failure for a container that cannot be published, from its state and its status text.
+// containerFailure returns the failure for a container that cannot be published, based on its state and its status
+// text.
 func containerFailure(g *meta.Graph, found meta.ContainerState, status, about string) *meta.Failure {
 	if found != meta.StateError {
 		return g.Render(meta.Classification{Error: forgotten, Retryable: true}, new(meta.Error), about)

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/meta/metatest"
 )
 
-// TestErrors creates a container that Instagram refuses, with the codes that make Herald create another one and one
-// code of each other class. TestErrorTable has all codes.
+// TestErrors makes Instagram refuse containers, with each code that makes Herald create another one and with one code
+// of each other class. TestErrorTable covers all codes.
 func TestErrors(t *testing.T) {
 	const (
 		reconnect, permanent = platforms.ClassReconnect, platforms.ClassPermanent
@@ -66,7 +66,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestErrorTable has an expectation for each row of the table, and compares the page that documents it. To write the
+// TestErrorTable tests each row of the table, and compares the table with the page that documents it. To update the
 // page, run go test -run ErrorTable -args -update.
 func TestErrorTable(t *testing.T) {
 	p := New(Config{}, nil)

@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/oauth2"
 )
 
-// instagramScopes and facebookScopes are the permissions that publishing requires with each of the two logins
-// (Instagram Platform, "Content Publishing").
+// instagramScopes and facebookScopes are the permissions required for publishing with each of the two logins (Instagram
+// Platform, "Content Publishing").
 var (
 	instagramScopes = oauth2.RequiredScopes{{"instagram_business_basic"}, {"instagram_business_content_publish"}}
 	facebookScopes  = oauth2.RequiredScopes{{"instagram_basic"}, {"instagram_content_publish"}, {"pages_read_engagement"}, {"pages_show_list"}}
@@ -76,6 +76,6 @@ func (p *Platform) Choices(ctx context.Context, token platforms.Token) ([]platfo
 	}, new(noneLinked))
 }
 
-// noneLinked is the error for a user who has no account to choose.
+// noneLinked is the error for a user who has no account to choose from.
 var noneLinked = platforms.NewError(platforms.ClassReconnect, "",
 	"no professional account of Instagram is linked to a Facebook Page that this person may create content on", "link one on Facebook, and connect the account again")

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest"
 )
 
-// through returns the platform with a login for new connections.
+// through returns a function that creates the platform with the given login for new connections.
 func through(login instagram.Login) func(t *testing.T, url string) platforms.Platform {
 	return func(t *testing.T, url string) platforms.Platform {
 		t.Helper()

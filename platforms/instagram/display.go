@@ -10,7 +10,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// foldAfter and foldLines are the part of a caption that the feed shows before "… more". Instagram documents neither;
+// foldAfter and foldLines are how much of a caption the feed shows before "… more". Instagram documents neither;
 // publishing tools agree on them (Hootsuite and Buffer, guides to captions).
 const foldAfter, foldLines = 125, 2
 

@@ -8,9 +8,9 @@
 // repeated. The second, POST /{account}/media_publish, makes it visible and is the one irrevocable call. Afterwards the
 // container's state shows whether that call took effect; see Lookup.
 //
-// An account is connected through Instagram's own login, or through Facebook's and the Page that the account is linked
-// to. The two logins have separate hosts, permissions and tokens, but the same calls. The granted scopes show which
-// login a token belongs to.
+// An account is connected through Instagram's own login, or through Facebook's login and the Page that the account is
+// linked to. The two logins have separate hosts, permissions and tokens, but the same calls. The granted scopes show
+// which login a token belongs to.
 package instagram
 
 import (
@@ -44,7 +44,7 @@ const (
 	DefaultVersion = "v25.0"
 
 	// DefaultListingLag is how long a container's state may lag behind its publication, and how long a post may be
-	// missing from its account's listing. Instagram does not document a lag; the value is the one for Threads.
+	// missing from its account's listing. Instagram does not document a lag; the value is the same as for Threads.
 	DefaultListingLag = 30 * time.Second
 
 	// maxCaption is the maximum caption length in characters (Content Publishing, "Limitations").
@@ -63,7 +63,8 @@ const (
 	// maxVideoBytes bounds a reel's file ("Reel specifications").
 	maxVideoBytes = 300 << 20
 
-	// containerLife is how long an unpublished container exists (Content Publishing, "Create a container").
+	// containerLife is how long Instagram keeps an unpublished container (Content Publishing, "Create a
+	// container").
 	containerLife = 24 * time.Hour
 
 	// callTimeout bounds media_publish, which usually takes a few seconds, including reading the permalink.
@@ -72,7 +73,7 @@ const (
 	// createTimeout bounds the creation of a container: Instagram fetches an image before it responds.
 	createTimeout = 30 * time.Second
 
-	// refreshLead is how long before expiry an access token is renewed: after half of its 60 days. An expired one
+	// refreshLead is how long before expiry an access token is renewed: after half of its 60 days. An expired token
 	// cannot be renewed.
 	refreshLead = 30 * 24 * time.Hour
 )
@@ -104,8 +105,8 @@ type Config struct {
 	// LoginConfigID is the id of the app's configuration for Facebook Login for Business; empty for none. Instagram
 	// Login does not use one.
 	LoginConfigID string
-	// Login is the login for new connections, and for tokens whose scopes do not identify one. It is the one that the
-	// app belongs to, and defaults to InstagramLogin.
+	// Login is the login for new connections, and for tokens whose scopes do not identify one. The app must belong
+	// to it. It defaults to InstagramLogin.
 	Login Login
 }
 
@@ -117,7 +118,7 @@ type Platform struct {
 	// own and linked are the hosts of the two logins.
 	own, linked host
 	uploads     client.Client
-	// codes is the host that exchanges the codes of Instagram's own login.
+	// codes is the host that exchanges codes of Instagram's own login.
 	codes client.Client
 }
 

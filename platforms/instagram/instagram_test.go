@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// noon is the time of these tests.
+// noon is the current time in these tests.
 var noon = recorder.Noon
 
 const (
@@ -67,12 +67,12 @@ func containerState(state string) http.HandlerFunc {
 	return says(200, `{"status_code":"`+state+`","status":"In words","id":"`+container+`"}`)
 }
 
-// broke responds with the state of a container whose processing has failed.
+// broke responds with the state of a container whose processing failed.
 func broke(subcode string) http.HandlerFunc {
 	return says(200, `{"status_code":"ERROR","status":"Error: Media upload has failed with error code `+subcode+`"}`)
 }
 
-// bytes is the content of a test file.
+// bytes is a test file's content.
 type bytes struct {
 	content string
 	err     error
@@ -100,7 +100,8 @@ func film(name string) platforms.File {
 // linked are the scopes of Facebook's login.
 const linked = "pages_show_list instagram_basic,instagram_content_publish"
 
-// jobFor returns a post with files, for an account that was connected through the login with the given scopes.
+// jobFor returns a job for a post with files, for an account that was connected through the login with the given
+// scopes.
 func jobFor(text, scopes string, files ...platforms.File) platforms.Job {
 	job := platforms.Job{
 		Account: platforms.Account{ID: "42", Username: "acme", Token: platforms.Token{Access: "access", Scopes: scopes}},

@@ -15,7 +15,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return p.hostOf(job.Account.Token).Publish(ctx, job)
 }
 
-// Lookup reads the state of the job's container and searches the account's posts for the post of the job.
+// Lookup reads the state of the job's container and searches the account's posts for the job's post.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	return p.hostOf(job.Account.Token).Lookup(ctx, job, meta.Listing{
 		Edge: "media", Fields: "id,caption,timestamp,permalink,media_type,media_product_type",

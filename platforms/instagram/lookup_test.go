@@ -97,7 +97,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestLookupAmongOlderPosts looks up a post while the account has one with the same text that is older than the
+// TestLookupAmongOlderPosts looks up a post on an account that already had a post with the same text before the
 // attempt, such as an account that posts "good morning" every day.
 func TestLookupAmongOlderPosts(t *testing.T) {
 	tests := map[string]struct {

@@ -21,8 +21,8 @@ const (
 	videoPause = 15 * time.Second
 )
 
-// partUpload is the prefix of a checkpoint whose container waits for its video bytes. A complete checkpoint is the
-// container's id. The checkpoint of an incomplete carousel lists the containers created so far.
+// partUpload is the prefix of a checkpoint whose container is still waiting for the video's bytes. A complete
+// checkpoint is the container's id. The checkpoint of an incomplete carousel lists the containers created so far.
 const partUpload = "upload:"
 
 // Prepares returns true: every post is published from a container.
@@ -75,7 +75,7 @@ func (t *task) uploaded(ctx context.Context) (string, *meta.Failure) {
 	}
 }
 
-// images creates the container of an image, or a carousel container for several images, and waits until it is ready.
+// images creates a container for an image, or a carousel container for several images, and waits until it is ready.
 func (t *task) images(ctx context.Context) (id string, bad *meta.Failure) {
 	media, about := t.Job.Content.Media, meta.ThePost
 	var form url.Values
@@ -122,8 +122,7 @@ func (t *task) video(ctx context.Context) (string, *meta.Failure) {
 	return id, t.WaitReady(ctx, id, about)
 }
 
-// showing returns the form values for creating an image container from file, which Instagram downloads from the given
-// URL.
+// showing returns the form values for creating a container for an image, which Instagram downloads from the file's URL.
 func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failure) {
 	address, bad := meta.FileURL(ctx, file)
 	form := url.Values{"image_url": {address}}

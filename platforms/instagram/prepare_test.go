@@ -76,8 +76,9 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestUnreadableContainer makes Instagram refuse to read its containers while it publishes them, as it did for days. A new container
-// eventually counts as ready and is created only once, and it is replaced when it may really be gone.
+// TestUnreadableContainer makes Instagram refuse reads of its containers although it publishes them, as it once did for
+// days. A new container is created only once and eventually counts as ready; it is replaced only when it may really be
+// gone.
 func TestUnreadableContainer(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -187,7 +188,7 @@ func TestCarousel(t *testing.T) {
 		reason, earlier string
 		states          map[string]string
 		want            string
-		// posts are the created containers: an image's address, or "=" and the parts of a container around others.
+		// posts are the created containers: an image's address, or "=" and the parts of a carousel container.
 		posts []string
 		notes []string
 	}{
@@ -316,8 +317,8 @@ func TestPrepareTimesOut(t *testing.T) {
 	if _, err := p.Prepare(ctx, job); class(err) != platforms.ClassTransient {
 		t.Errorf("got %v, want a temporary error", err)
 	}
-	// It is stored after the creation and again at the poll, because the caller may drop checkpoints that follow each
-	// other quickly.
+	// The checkpoint is stored after the creation and again at each poll, because the caller may drop checkpoints
+	// that follow each other quickly.
 	if diff := cmp.Diff([]string{container, container}, kept.notes); diff != "" {
 		t.Errorf("checkpoints (-want +got):\n%s", diff)
 	}

@@ -107,7 +107,7 @@ func TestPublishNeedsAContainer(t *testing.T) {
 	}
 }
 
-// FuzzJudge checks that any response leads to a permitted result.
+// FuzzJudge checks that any response results in a permitted outcome.
 func FuzzJudge(f *testing.F) {
 	f.Add(200, `{"id":"17900000000000777"}`)
 	f.Add(400, `{"error":{"code":100,"error_subcode":2207028}}`)

@@ -20,22 +20,22 @@ import (
 )
 
 const (
-	// uploadTries is how often one preparation may upload a video.
+	// uploadTries is the maximum number of times that one preparation uploads a video.
 	uploadTries = 2
-	// uploadTimeout is the base timeout of one upload. It is extended by a second per slowest bytes.
+	// uploadTimeout is the timeout of one upload, plus the time for the file at slowest bytes per second.
 	uploadTimeout = time.Minute
 	slowest       = 128 << 10
 )
 
 // fill uploads the job's video into a container. The upload is a single request, always from the first byte: Instagram
-// does not report the progress of an interrupted upload. A failure that a new container may fix is marked Retryable.
+// does not report the progress of an interrupted upload. A failure that a new container may fix is marked as Retryable.
 func (t *task) fill(ctx context.Context, id string) *meta.Failure {
 	for try := 1; ; try++ {
 		sent, bad := t.send(ctx, id)
 		if bad == nil || bad.Class != platforms.ClassTransient || !sent || try == uploadTries || ctx.Err() != nil {
 			return bad
 		}
-		// Perhaps only the response was lost, and the file arrived.
+		// The file may have arrived, with only the response lost.
 		found, _, unknown := t.State(ctx, &t.Job, id)
 		if unknown != nil {
 			return unknown
@@ -46,7 +46,7 @@ func (t *task) fill(ctx context.Context, id string) *meta.Failure {
 	}
 }
 
-// send uploads the video once. sent reports whether some of it may have arrived.
+// send uploads the video once. sent reports whether any of it may have arrived.
 func (t *task) send(ctx context.Context, id string) (sent bool, bad *meta.Failure) {
 	file := &t.Job.Content.Media[0]
 	resp, sent, failure := t.platform.uploads.Upload(ctx, client.Upload{
@@ -54,7 +54,8 @@ func (t *task) send(ctx context.Context, id string) (sent bool, bad *meta.Failur
 			Action: "upload", Path: "/ig-api-upload/" + t.Version + "/" + url.PathEscape(id), Timeout: uploadTimeout + time.Duration(file.Size/slowest)*time.Second,
 			Header: http.Header{
 				"Authorization": {"OAuth " + t.Job.Account.Token.Access},
-				// The host documents these names in lower case; HTTP is case-insensitive.
+				// The upload host documents these header names in lower case; HTTP header names are
+				// case-insensitive.
 				"Offset":    {"0"},
 				"File_size": {strconv.FormatInt(file.Size, 10)},
 			},
@@ -74,8 +75,8 @@ const (
 	codePermission = 10
 )
 
-// classifyUpload classifies the response to an upload. It returns nil if the file was accepted. The upload host has a
-// separate error format in addition to that of the graph.
+// classifyUpload classifies the response to an upload. It returns nil if the file was accepted. The upload host uses
+// its own error format in addition to the graph's.
 func (h *host) classifyUpload(resp *transport.Response, about string) *meta.Failure {
 	answer, _ := jsondoc.Decode[struct {
 		Success jsondoc.Flag `json:"success"`
@@ -90,7 +91,7 @@ func (h *host) classifyUpload(resp *transport.Response, about string) *meta.Fail
 	case resp.Status == http.StatusOK && bool(answer.Success):
 		return nil
 	case h.Errors.Parse(resp).Code != 0, resp.Status == http.StatusTooManyRequests:
-		// The host has no separate format for rate limits.
+		// The host has no error format of its own for rate limits.
 		return h.Classify(resp, about)
 	}
 	var bad *meta.Failure

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// endedClass returns the class of an expired access token's error: refresh if the token can be renewed, and reconnect
+// endedClass returns the error class for an expired access token: refresh if the token can be renewed, and reconnect
 // otherwise.
 func (s *Suite) endedClass() platforms.Class {
 	switch s.Renewal {
@@ -71,8 +71,8 @@ func (s *Suite) testIdentify(t *testing.T) {
 	}
 }
 
-// skipUnnoticed skips the test of a fault that the platform's own sessions conceal. The platform tests their renewal
-// itself.
+// skipUnnoticed skips the test of a fault that the platform's own sessions conceal. The platform's package tests the
+// renewal of sessions.
 func (s *Suite) skipUnnoticed(t *testing.T, fault sandboxtest.Fault) {
 	t.Helper()
 	if s.Sessions && fault.Kind == "token_expired" {
@@ -154,7 +154,7 @@ func (s *Suite) testRenewal(t *testing.T) {
 	}
 }
 
-// testPostsLeft reads an account's remaining quota of posts.
+// testPostsLeft reads an account's remaining posting quota.
 func (s *Suite) testPostsLeft(t *testing.T) {
 	tests := map[string]struct {
 		reason string

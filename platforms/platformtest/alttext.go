@@ -70,7 +70,7 @@ func (s *Suite) testAltText(t *testing.T) {
 }
 
 // testAltTextFaults makes a platform's separate call for alt texts fail once, and retries as the caller would. The post
-// is published once, with its alt text.
+// must be published once, with its alt text.
 func (s *Suite) testAltTextFaults(t *testing.T) {
 	if s.AltTextCall == "" {
 		t.Skipf("%s has no separate call for alt texts", s.Name)

@@ -31,14 +31,14 @@ type Connecting struct {
 	// Suite provides the platform, configured with an app that has an id and AppSecret, and the accounts' settings.
 	*Suite
 
-	// Scopes are the requested scopes. Needed are the required ones; where any one of several is enough, the first of
-	// them.
+	// Scopes are the requested scopes. Needed are the required scopes; if any one of several is enough, only the
+	// first of them is listed.
 	Scopes, Needed []string
 	// Optional are scopes that the user may decline, one at a time.
 	Optional []string
-	// Verifies reports whether the platform supports PKCE.
+	// Verifies reports whether the platform checks the PKCE verifier.
 	Verifies bool
-	// Lasts reports whether a choice's token never expires.
+	// Lasts reports whether the token of a Choice never expires.
 	Lasts bool
 }
 
@@ -101,7 +101,7 @@ func (v *visit) agree(t *testing.T) platforms.Code {
 	return platforms.Code{Value: back.Query().Get("code"), RedirectURI: RedirectURI, Verifier: v.consent.Verifier}
 }
 
-// silent checks that an error does not contain a secret.
+// silent checks that an error does not contain any secret.
 func (v *visit) silent(t *testing.T, code platforms.Code, err error) {
 	t.Helper()
 	v.checkNoSecrets(t, err)
@@ -216,7 +216,7 @@ func (c *Connecting) testMissingScopes(t *testing.T) {
 	}
 }
 
-// without consents to all scopes but one.
+// without consents to all scopes except one.
 func (v *visit) without(t *testing.T, scopes []string, scope string) platforms.Code {
 	t.Helper()
 	query := v.address.Query()
@@ -269,8 +269,8 @@ func (v *visit) arrived(t *testing.T) (sum int) {
 	return sum
 }
 
-// CheckConsent compares a consent page's address with the expected one: page, and the parameters of want in addition to
-// those of every platform. The verifier is the example of RFC 7636, appendix B.
+// CheckConsent compares a consent page's address with the expected one: page, with the parameters in want in addition
+// to those that every platform has. The verifier is the example from RFC 7636, appendix B.
 func CheckConsent(t *testing.T, connector platforms.Connector, page string, want url.Values) {
 	t.Helper()
 	got, err := connector.ConsentURL(platforms.Consent{

@@ -115,7 +115,7 @@ func (s *Suite) testLookupLag(t *testing.T) {
 	f.fault(t, sandboxtest.Fault{Operation: "list", Kind: "stale_list", DelayMS: 60000, Times: 2})
 	found, err := p.Lookup(t.Context(), job)
 	if job.Checkpoint != "" && found.Matches == 1 && found.ExternalID == published.ExternalID {
-		// The checkpoint alone would show the post; without it, the listing is searched.
+		// The checkpoint by itself would identify the post; without it, the listing is searched.
 		job.Checkpoint, job.Secret = "", ""
 		found, err = p.Lookup(t.Context(), job)
 	}
@@ -129,7 +129,8 @@ func (s *Suite) testLookupLag(t *testing.T) {
 	f.checkLookup(t, p, job, 1)
 }
 
-// testRepeated repeats the publishing call of an idempotent platform. One post results, also if a response was lost.
+// testRepeated repeats the publishing call on an idempotent platform. Only one post may result, even if a response was
+// lost.
 func (s *Suite) testRepeated(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -188,7 +189,7 @@ func (s *Suite) testLookupPages(t *testing.T) {
 	}
 }
 
-// testConfirm checks which account a post belongs to, because users may enter the id of any post.
+// testConfirm tests whether the owner of a post is recognized, because users may enter the id of any post.
 func (s *Suite) testConfirm(t *testing.T) {
 	f, p := s.publisher(t)
 	whose, ok := p.(platforms.Confirmer)
@@ -223,7 +224,7 @@ func (s *Suite) testConfirm(t *testing.T) {
 	}
 }
 
-// testRecent lists an account's posts, as for a user who is looking for one, and parses the listed addresses.
+// testRecent lists an account's posts, as when a user is looking for one, and parses the listed addresses.
 func (s *Suite) testRecent(t *testing.T) {
 	f, p := s.publisher(t)
 	lister, lists := p.(platforms.Lister)

@@ -76,7 +76,7 @@ func file(t *testing.T, name string, mimeType v1alpha1.MimeType, pad int) platfo
 // videoWidth and videoHeight are the size of the sample video, which all platforms accept.
 const videoWidth, videoHeight = 720, 1280
 
-// post is a post with files, whose type determines the category.
+// post is a post with files. The type of the files determines the category.
 type post struct {
 	reason   string
 	category v1alpha1.Category
@@ -194,10 +194,10 @@ func Publish(t *testing.T, p platforms.Publisher, job *platforms.Job, pause func
 // maxPolls is the maximum number of lookups in Publish.
 const maxPolls = 500
 
-// waitALittle waits for a platform on the real clock.
+// waitALittle pauses for a moment on the real clock.
 func waitALittle() { <-clock.RealClock{}.After(10 * time.Millisecond) }
 
-// testMediaFaults makes each call before the visible one fail once, and retries as the caller would.
+// testMediaFaults makes each call before the visible call fail once, and retries as the caller would.
 func (s *Suite) testMediaFaults(t *testing.T) {
 	kinds := map[string]struct {
 		fault sandboxtest.Fault
@@ -259,8 +259,8 @@ func (s *Suite) testMediaFaults(t *testing.T) {
 	})
 }
 
-// testThumbnail publishes a video with a chosen thumbnail. Whatever happens to the thumbnail, the video is published
-// once and failures are reported.
+// testThumbnail publishes a video with a chosen thumbnail. Regardless of what happens to the thumbnail, the video is
+// published once, and failures are reported.
 func (s *Suite) testThumbnail(t *testing.T) {
 	tests := map[string]struct {
 		reason string

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package platformtest is the contract that every platform fulfils, as tests against the sandbox: a call results in at
-// most one post, its reported outcome is correct, and a published post can be looked up. New platforms run it in their
-// tests.
+// Package platformtest contains the contract that every platform fulfills, as tests against the sandbox: a call results
+// in at most one post, its reported outcome is correct, and a published post can be looked up. New platforms run it in
+// their tests.
 package platformtest
 
 import (
@@ -32,11 +32,12 @@ import (
 type Renewal string
 
 const (
-	// ByRefreshToken: a refresh token yields a new access token. The refresh token remains valid.
+	// ByRefreshToken means that a refresh token yields a new access token and remains valid.
 	ByRefreshToken Renewal = "refresh token"
-	// ByRotation: like ByRefreshToken, but a new refresh token replaces the old one, which becomes invalid.
+	// ByRotation means that a refresh token yields a new access token and a new refresh token. The old refresh
+	// token becomes invalid.
 	ByRotation Renewal = "rotation"
-	// ByItself: a valid access token yields a new one.
+	// ByItself means that a valid access token yields a new one.
 	ByItself Renewal = "itself"
 	// Never: tokens cannot be renewed.
 	Never Renewal = "never"
@@ -50,46 +51,46 @@ type Suite struct {
 	New func(t *testing.T, sandboxURL string) platforms.Platform
 	// Renewal is how the platform renews access tokens.
 	Renewal Renewal
-	// Sessions reports whether a call renews an expired session, so that the caller does not notice it.
+	// Sessions reports whether calls renew an expired session themselves, without the caller noticing.
 	Sessions bool
-	// NoPicture reports whether accounts have no address of a picture.
+	// NoPicture reports whether the platform returns no picture URL for accounts.
 	NoPicture bool
-	// AccountID returns the id of the n-th account. If it is nil, ids are numbers.
+	// AccountID returns the id of the n-th account; nil if ids are numbers.
 	AccountID func(n int64) string
 	// Account holds additional settings for the platform's accounts in the sandbox, such as a different login.
 	Account map[string]any
-	// Refuses lists the captions from testPublish that the platform's documented rules do not allow.
+	// Refuses lists the names of captions in testPublish that the platform's documented rules do not allow.
 	Refuses []string
-	// SilentLimits reports whether the platform's responses do not contain the end of a rate limit.
+	// SilentLimits reports whether the platform's responses omit the end of a rate limit.
 	SilentLimits bool
-	// LateProcessing reports whether the platform processes files only after publishing them, so that errors appear
+	// LateProcessing reports whether the platform processes files only after they are published. Errors then appear
 	// afterwards.
 	LateProcessing bool
-	// TellsPostsLeft reports whether an inspection returns the account's remaining posting quota and nothing else.
+	// TellsPostsLeft reports whether an inspection returns only the account's remaining posting quota.
 	TellsPostsLeft bool
 	// Resumes is the maximum number of bytes that are sent again after an upload was interrupted. Zero means that the
 	// upload starts over.
 	Resumes int64
-	// UploadsAgain reports whether a preparation uploads the files of an earlier one again: their ids are hashes, and
-	// nothing shows whether the platform still has them.
+	// UploadsAgain reports whether a preparation uploads the files of an earlier preparation again, because the
+	// platform does not show whether it still has them.
 	UploadsAgain bool
-	// First is the category for tests that need only one kind of post; empty for the simplest one that the platform
-	// delivers.
+	// First is the category for tests that need only one kind of post; empty for the simplest category that the
+	// platform delivers.
 	First v1alpha1.Category
 	// Unprovable are the categories whose posts cannot be proven absent.
 	Unprovable []v1alpha1.Category
-	// Bearerless are categories whose visible call has no token: it uses a URL that expires and that each preparation
-	// replaces.
+	// Bearerless are categories whose visible call does not send a token, because it uses a URL that expires and
+	// that each preparation replaces.
 	Bearerless []v1alpha1.Category
-	// AltTexts are the categories whose files have an alt text on the platform. AltTextCall is the sandbox's name of the
-	// call that sets it, or empty if it is set by the call that uploads the file.
+	// AltTexts are the categories whose files have an alt text on the platform. AltTextCall is the sandbox's name
+	// for the call that sets it, or empty if the call that uploads the file sets it.
 	AltTexts    []v1alpha1.Category
 	AltTextCall string
-	// MaxAltText is the longest alt text that the platform accepts, in characters. It defaults to v1alpha1.MaxAltText; a
-	// negative one means that there is no limit.
+	// MaxAltText is the longest alt text that the platform accepts, in characters. It defaults to
+	// v1alpha1.MaxAltText; a negative value means that there is no limit.
 	MaxAltText int
-	// Refusals are responses that the platform may send for a published post, by name, in addition to those that every
-	// suite tests.
+	// Refusals are responses that the platform may send for a published post, by name, in addition to the responses
+	// that every suite tests.
 	Refusals map[string]Answer
 	// Remakes are the categories whose publishing call sends part of the upload. If the platform rejects that call as
 	// invalid, the upload is restarted.
@@ -98,7 +99,7 @@ type Suite struct {
 	accounts atomic.Int64
 }
 
-// Run runs the contract. For a platform that is not a Publisher, it runs only the part about accounts.
+// Run runs the contract's tests. For a platform that is not a Publisher, it runs only those for accounts.
 func (s *Suite) Run(t *testing.T) {
 	t.Run("Identify", s.testIdentify)
 	t.Run("Refresh", s.testRefresh)
@@ -133,7 +134,7 @@ func (s *Suite) Run(t *testing.T) {
 	t.Run("AltText", s.testAltText)
 }
 
-// now returns the current time, for sandboxes that run in this process.
+// now returns the real time, for sandboxes that run in this process.
 func now() time.Time { return clock.RealClock{}.Now() }
 
 // fixture is the sandbox, platform and account of one test.
@@ -143,7 +144,7 @@ type fixture struct {
 	platform platforms.Platform
 	control  sandboxtest.Client
 	account  sandboxtest.Account
-	// stop stops the sandbox before the end of the test, which would stop it anyway.
+	// stop stops the sandbox early. Otherwise, it stops at the end of the test.
 	stop func()
 	// fetched waits until the platform has fetched all announced files.
 	fetched func()
@@ -237,8 +238,8 @@ func (f *fixture) token() platforms.Token {
 	}
 }
 
-// job returns an unprepared job for the simplest post that the platform accepts with the given text: text only, or with
-// an image or a video if text alone is not accepted.
+// job returns an unprepared job for the simplest post that the platform accepts with the given text: only text, or with
+// an image or a video if the platform requires one.
 func (f *fixture) job(t *testing.T, text string) platforms.Job {
 	t.Helper()
 	return f.post(t, f.suite.simplest(f.platform)[0], text)
@@ -280,7 +281,7 @@ func (f *fixture) prepared(t *testing.T, text string) platforms.Job {
 	return f.prepare(t, f.job(t, text))
 }
 
-// prepares reports whether the platform needs two steps even for its simplest post.
+// prepares reports whether the platform requires two steps even for its simplest post.
 func (s *Suite) prepares(p platforms.Platform) bool {
 	preparer, ok := p.(platforms.Preparer)
 	if !ok {

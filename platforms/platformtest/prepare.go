@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// preparer starts a fixture for a platform that prepares.
+// preparer starts a fixture for a platform that is a Preparer.
 func (s *Suite) preparer(t *testing.T) (*fixture, platforms.Publisher, platforms.Preparer) {
 	t.Helper()
 	f, p := s.publisher(t)
@@ -104,8 +104,8 @@ func (s *Suite) testPreparedAgain(t *testing.T) {
 	})
 }
 
-// testPrepareFaults injects faults into the steps before the visible call. These steps never make anything visible, and
-// can be repeated.
+// testPrepareFaults injects faults into the steps before the visible call. These steps must never make anything
+// visible, and it must be possible to repeat them.
 func (s *Suite) testPrepareFaults(t *testing.T) {
 	ended := s.endedClass()
 	tests := map[string]struct {
@@ -212,8 +212,8 @@ func (s *Suite) testUploadsUsed(t *testing.T, category v1alpha1.Category) {
 	}
 }
 
-// testUploadsPublished prepares a post again when it is already published. The post is identified by its files:
-// different file ids would not find it.
+// testUploadsPublished prepares a post again when it is already published. The post is identified by its files, and a
+// lookup with different file ids would not find it.
 func (s *Suite) testUploadsPublished(t *testing.T, category v1alpha1.Category) {
 	t.Helper()
 	f, p, preparer := s.preparer(t)

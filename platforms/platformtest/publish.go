@@ -46,7 +46,7 @@ func (s *Suite) testLimits(t *testing.T) {
 // hostName matches a public host name.
 var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$`)
 
-// testHosts checks the hosts that a platform declares. Firewalls are configured from them, and URLs in responses are
+// testHosts checks the hosts that a platform declares. Firewalls are configured from these, and URLs in responses are
 // called only on these hosts.
 func testHosts(t *testing.T, hosts platforms.Hosts) {
 	t.Helper()
@@ -59,7 +59,7 @@ func testHosts(t *testing.T, hosts platforms.Hosts) {
 		}
 	}
 	for _, pattern := range hosts.Named {
-		// A pattern with a single label would trust every name under it.
+		// A pattern with only one label would allow every name under a top-level domain.
 		if host := strings.TrimPrefix(pattern, "*."); !hostName.MatchString(host) {
 			t.Errorf("%q is neither a host nor \"*.\" and the end of names", pattern)
 		}
@@ -218,7 +218,7 @@ func (s *Suite) testSlowPublish(t *testing.T, category v1alpha1.Category) {
 	}
 }
 
-// Answer is a platform's response to a call.
+// Answer is a platform's simulated response to a call.
 type Answer struct {
 	Status int
 	// Body is sent as JSON, or as text if it is a string.
@@ -241,7 +241,7 @@ func GraphRefusals() map[string]Answer {
 }
 
 // refusals returns responses that may arrive although the post was published: the platform's refusals, and responses
-// that are not in the platform's format, such as those of a proxy. The suite's refusals take a while, so they are
+// that are not in the platform's format, such as those of a proxy. The suite's own refusals take a while, so they are
 // tested with only one kind of post.
 func (s *Suite) refusals(withOwn bool) map[string]sandboxtest.Fault {
 	const page = "<html><body><h1>%d</h1></body></html>"
@@ -270,8 +270,8 @@ func (s *Suite) refusals(withOwn bool) map[string]sandboxtest.Fault {
 	return out
 }
 
-// testPublishedAndRefused makes the platform publish and yet respond with a refusal. The response must not count as a
-// success, and a lookup from the time of the call must find the post.
+// testPublishedAndRefused makes the platform publish a post and yet respond with a refusal. The response must not count
+// as a success, and a lookup from the time of the call must find the post.
 func (s *Suite) testPublishedAndRefused(t *testing.T) {
 	for i, category := range s.simplest(s.New(t, "http://herald.invalid")) {
 		t.Run(string(category), func(t *testing.T) {
@@ -286,7 +286,7 @@ func (s *Suite) testPublishedAndRefused(t *testing.T) {
 	}
 }
 
-// FuzzPublishedAndRefused is testPublishedAndRefused with arbitrary unsuccessful responses.
+// FuzzPublishedAndRefused is like testPublishedAndRefused, with arbitrary unsuccessful responses.
 func (s *Suite) FuzzPublishedAndRefused(f *testing.F) {
 	f.Add(403, "<html>")
 	f.Add(400, `{"error":{"code":4,"error_subcode":2207051}}`)

@@ -51,8 +51,8 @@ func (r *meteredReader) Read(p []byte) (int, error) {
 }
 
 // testResume interrupts the upload of a long video and completes it in another process from the stored checkpoint.
-// Neither preparation makes anything visible, bytes that have arrived are not sent again if the platform allows that,
-// and the published file is identical.
+// Neither preparation may make anything visible, bytes that have arrived must not be sent again if the platform
+// supports resuming, and the published file must be identical.
 func (s *Suite) testResume(t *testing.T) {
 	const secretLost = "without the secret"
 	tests := map[string]struct {
@@ -93,8 +93,8 @@ func (s *Suite) testResume(t *testing.T) {
 			job = f.resumed(job)
 			tc.lose(&job)
 			job = f.prepare(t, job)
-			// The interrupted part may still be in transit, so the platform may receive it only after the next one,
-			// which is then sent twice.
+			// The interrupted part may still be in transit. If the platform receives it only after the next
+			// part, that part is sent twice.
 			if n := bytes.read.Load(); tc.resumes && s.Resumes > 0 && n > film.Size-2*part {
 				t.Errorf("%s: %d of %d bytes were sent, and %d had arrived before", tc.reason, n, film.Size, 3*part)
 			}
@@ -115,7 +115,7 @@ func (s *Suite) testResume(t *testing.T) {
 	}
 }
 
-// filmIn returns a long video of about five parts; three and a half can be read at first.
+// filmIn returns a long video of about five parts, of which three and a half can be read at first.
 func filmIn(t *testing.T, part int64) (platforms.File, *metered) {
 	t.Helper()
 	film := file(t, "tenseconds.mp4", v1alpha1.MimeMP4, int(5*part))

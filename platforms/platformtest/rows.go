@@ -39,54 +39,54 @@ type rowResult struct {
 	Wait     time.Duration
 }
 
-// Refused expects an error. A nil answer means that no call is made.
+// Refused returns a row that expects an error. A nil answer means that no call is made.
 func Refused(name, reason string, answer http.HandlerFunc, class platforms.Class) Row {
 	return Row{name: name, reason: reason, answer: answer, want: rowResult{Class: class}}
 }
 
-// Identified expects an account.
+// Identified returns a row that expects an account.
 func Identified(name, reason string, answer http.HandlerFunc, identity platforms.Identity) Row {
 	return Row{name: name, reason: reason, answer: answer, want: rowResult{Identity: identity}}
 }
 
-// Renewed expects a token.
+// Renewed returns a row that expects a token.
 func Renewed(name, reason string, answer http.HandlerFunc, token platforms.Token) Row {
 	return Row{name: name, reason: reason, answer: answer, want: rowResult{Token: token}}
 }
 
-// Unknown expects that nothing is known of the outcome.
+// Unknown returns a row that expects that the response says nothing about the outcome.
 func Unknown(name, reason string, answer http.HandlerFunc) Row {
 	return Refused(name, reason, answer, platforms.ClassUnknown).Unproven()
 }
 
-// Unproven expects that the call may have taken effect despite the error.
+// Unproven changes the row to expect that the call may have taken effect despite the error.
 func (r Row) Unproven() Row {
 	r.want.Outcome = platforms.Unknown
 	return r
 }
 
-// OfTheApp expects an error that blocks all accounts of the app.
+// OfTheApp changes the row to expect an error that blocks all accounts of the app.
 func (r Row) OfTheApp() Row {
 	r.want.AppWide = true
 	return r
 }
 
-// WithState expects a second call, for the state of the publication, and answers it.
+// WithState changes the row to expect a second call, for the state of the publication, and sets its response.
 func (r Row) WithState(state http.HandlerFunc) Row {
 	r.state = state
 	return r
 }
 
-// NoRetryTime is the wait of a response without a retry time.
+// NoRetryTime is the wait for a response without a retry time.
 const NoRetryTime = -1
 
-// Waiting expects that the call may be repeated after the given time.
+// Waiting changes the row to expect that the call may be repeated after the given time.
 func (r Row) Waiting(wait time.Duration) Row {
 	r.want.Wait = wait
 	return r
 }
 
-// Of replaces the token to renew, which is otherwise the same for all rows.
+// Of changes the token to renew, which is otherwise the same for all rows.
 func (r Row) Of(old platforms.Token) Row {
 	r.old = old
 	return r
@@ -114,7 +114,7 @@ func (r Row) compare(t *testing.T, got rowResult, err error) {
 }
 
 // Identify tests a platform's rows, and responses that do not identify an account on any platform. asked is the path
-// and the unescaped query of the call.
+// and the unescaped query of the expected call.
 func Identify[P platforms.Accounts](t *testing.T, start Start[P], asked string, rows ...Row) {
 	t.Helper()
 	rows = append(rows,
@@ -169,8 +169,8 @@ func Renew[P platforms.Accounts](t *testing.T, start Start[P], old platforms.Tok
 	}
 }
 
-// Verdicts tests the results of a job's publishing call, for a platform's rows and for responses that decide nothing on
-// any platform. call and state are the expected requests.
+// Verdicts tests the results of a job's publishing call, for a platform's rows and for responses that do not settle the
+// outcome on any platform. call and state are the expected requests.
 func Verdicts[P platforms.Publisher](t *testing.T, start Start[P], job platforms.Job, call, state string, rows ...Row) {
 	t.Helper()
 	rows = append(rows,

@@ -16,13 +16,13 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	return p.graph.Identify(ctx, "/me?fields=id,username,name,threads_profile_picture_url", token)
 }
 
-// Refresh renews an access token, which does not need a refresh token.
+// Refresh renews an access token. This does not require a refresh token.
 func (p *Platform) Refresh(ctx context.Context, token platforms.Token) (platforms.Token, error) {
 	return p.graph.Renew(ctx, token, "th_refresh_token")
 }
 
-// Inspect returns the account's remaining posting quota (Threads API, "threads_publishing_limit"). Inspect does not
-// read the reply quota, which is only returned to apps with a permission for replies.
+// Inspect returns the account's remaining posting quota (Threads API, "threads_publishing_limit"). It does not read the
+// reply quota, which Threads returns only to apps with a permission for replies.
 func (p *Platform) Inspect(ctx context.Context, account platforms.Account) (platforms.AccountInfo, error) {
 	return p.graph.Quota(ctx, account, "threads_publishing_limit"), nil
 }

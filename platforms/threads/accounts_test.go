@@ -45,7 +45,7 @@ func TestRefresh(t *testing.T) {
 		refuses("too young", "a token that is too young to be renewed is valid", problem(400, 100, 0, false), platforms.ClassTransient))
 }
 
-// TestErrorTable has an expectation for each row of the table, and compares the page that documents it. To write the
+// TestErrorTable tests each row of the table, and compares the table with the page that documents it. To update the
 // page, run go test -run ErrorTable -args -update.
 func TestErrorTable(t *testing.T) {
 	p := New(Config{}, nil)

@@ -20,8 +20,8 @@ const (
 	maxLinks = 5
 )
 
-// length counts text as Threads does: 1 for each grapheme cluster, except that an emoji counts the number of its UTF-8
-// bytes.
+// length counts text as Threads does: each grapheme cluster counts as 1, except that an emoji counts as the number of
+// its UTF-8 bytes.
 func length(text string) int {
 	n := 0
 	for state := -1; text != ""; {
@@ -60,25 +60,25 @@ func isEmoji(cluster string) bool {
 	return false
 }
 
-// isFlagLetter reports whether r is a regional indicator, the letters that form flags.
+// isFlagLetter reports whether r is a regional indicator, one of the letters that form flags.
 func isFlagLetter(r rune) bool { return r >= '\U0001F1E6' && r <= '\U0001F1FF' }
 
 // isPictograph reports whether r has the property Extended_Pictographic. uniseg does not export this property, but by
-// rule GB11 of the segmentation only a pictograph joins another one. The range check excludes most scripts up front.
+// rule GB11 of UAX #29 only a pictograph joins with another. The range check excludes most scripts up front.
 func isPictograph(r rune) bool {
 	signs := r == '©' || r == '®' || r >= '\u203C' && r <= '\u3299' || r >= '\U0001F000'
 	return signs && uniseg.GraphemeClusterCount(string(r)+"\u200D\U0001F600") == 1
 }
 
-// addresses matches the strings that Threads certainly treats as links. It may also treat some addresses without a
-// scheme as links; Threads reports these itself, before anything is visible.
+// addresses matches the strings that Threads certainly treats as links. Threads may also treat some addresses without a
+// scheme as links; if there are then too many, it reports this itself, before anything is visible.
 //
-// A link ends at a space of any width, and at East Asian brackets and punctuation, which may follow it without a space
-// and occur in URLs only percent-encoded (RFC 3986, section 2).
+// A link ends at a space of any width, and at East Asian brackets and punctuation, which may follow it without a space.
+// In URLs, these occur only percent-encoded (RFC 3986, section 2).
 var addresses = regexp.MustCompile(`(?i)\b(?:https?://|www\.)[^\s\p{Z}<>"、。，．！？；：「」『』（）【】《》〈〉]+`)
 
-// beginnings matches the start of another link within one: after a non-ASCII character, such as と. After an ASCII
-// character it is part of the first link, as in the path of a web archive.
+// beginnings matches the start of another link within a link, after a non-ASCII character such as と. After an ASCII
+// character, it is part of the first link, as in the path of a web archive.
 var beginnings = regexp.MustCompile(`(?i)[^\x00-\x7F](?:https?://|www\.)`)
 
 func links(text string) int {
@@ -107,7 +107,7 @@ func addressesIn(text string) []platforms.Link {
 	return all
 }
 
-// captionProblem returns why Threads refuses a caption, other than its length.
+// captionProblem returns the problem that Threads has with a caption, other than its length, or "" if there is none.
 func captionProblem(text string) string {
 	switch {
 	case text != "" && strings.TrimSpace(text) == "":

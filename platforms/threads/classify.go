@@ -13,8 +13,8 @@ import (
 
 // Classifications of errors that only Threads returns. The messages do not vary between calls.
 var (
-	// The store, or the connection to it, may be down for a moment. If Threads cannot reach it at all, the post fails
-	// at its starting deadline, with the same message.
+	// The store, or the connection to it, may be down temporarily. If Threads cannot reach it at all, the post
+	// fails at its starting deadline, with the same message.
 	notFetched = platforms.NewError(platforms.ClassTransient, platforms.SubjectInstallation,
 		"Threads could not fetch {about} from the media store", "make the store's public address reachable from the internet, without a login")
 	unprocessed = platforms.NewError(platforms.ClassPermanent, "",
@@ -47,8 +47,8 @@ const (
 
 // errorRows is Threads' error table. The words without a code are the reasons in a failed container's status.
 var errorRows = meta.With(
-	// Threads returns this for a container that it cannot publish yet, sometimes for one that is ready, and for one
-	// that is already published.
+	// Threads returns this for a container that it cannot publish yet, for one that is already published, and
+	// sometimes for one that is ready.
 	meta.Row{Code: 24, Kind: meta.KindNotReady, Meaning: "the container is not available yet", Source: "observed by other clients (gitroomhq/postiz-app#2047, trypostit/trypost#280)"},
 	meta.Row{Code: 24, Subcode: 4279009, Kind: meta.KindNotReady, Meaning: "the container is not available yet", Source: "observed by other clients (gitroomhq/postiz-app#2047, trypostit/trypost#280)"},
 	meta.Row{Code: 100, Subcode: 4279004, Kind: meta.KindLost, Meaning: "parts of the carousel are invalid or have expired", Error: &partsLost, Retryable: true, Source: "exileum/meta-mcp, pull request 4"},
@@ -67,7 +67,7 @@ var errorRows = meta.With(
 	meta.Row{Word: unknownFailure, Kind: meta.KindOther, Meaning: "the container failed for an unknown reason", Error: &unprocessed, Source: troubleshooting},
 )
 
-// isFailureWord reports whether a word has the form of the documented reasons for a container's failure.
+// isFailureWord reports whether a word has the same form as the documented reasons for a container's failure.
 func isFailureWord(why string) bool {
 	return text.Consists(why, 3, 41, text.Upper+"_") && why[0] != '_'
 }
@@ -75,8 +75,8 @@ func isFailureWord(why string) bool {
 // unknownFailure is the failure for an unknown reason.
 const unknownFailure = "UNKNOWN"
 
-// containerFailure returns the failure for a failed container. It is retryable for the whole post, but not for one of
-// its files.
+// containerFailure returns the failure for a failed container. It is retryable if the container is for the whole post,
+// but not if it is for one of several files.
 func containerFailure(g *meta.Graph, _ meta.ContainerState, why, about string) *meta.Failure {
 	if !isFailureWord(why) {
 		why = unknownFailure

@@ -43,8 +43,8 @@ func (p *Platform) Exchange(ctx context.Context, code platforms.Code) (platforms
 	return p.graph.ExtendToken(ctx, &login, short.Access.String(), "th_exchange_token", granted)
 }
 
-// grantedScopes returns a token's scopes, or "" if Threads does not return them: it does so only for an app's testers
-// ("Debug Access Token").
+// grantedScopes returns a token's scopes, or "" if Threads does not return them. It returns them only for an app's
+// testers ("Debug Access Token").
 func (p *Platform) grantedScopes(ctx context.Context, access string) string {
 	doc, bad := meta.Get[struct {
 		Data struct {

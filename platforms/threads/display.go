@@ -12,15 +12,15 @@ import (
 	"github.com/herald-social/herald/platforms/internal/textlinks"
 )
 
-// mentions matches account names: those of Instagram, with at most 30 characters.
+// mentions matches account names. They are the same as on Instagram, with at most 30 characters.
 var mentions = textlinks.Pattern{
 	Match:  regexp.MustCompile(`@[A-Za-z0-9_][A-Za-z0-9_.]{0,29}`),
 	Accept: func(before, _ string) bool { return !textlinks.EndsInWord(before) },
 	Trim:   ".",
 }
 
-// shownLinks returns the addresses, the mentions and the topic of a text. The first hashtag is the post's topic, and
-// Threads does not link any other ("Topic Tags").
+// shownLinks returns the addresses, the mentions and the topic in a text. The first hashtag is the post's topic;
+// Threads does not link any others ("Topic Tags").
 func shownLinks(text string) []platforms.Link {
 	found := textlinks.Find(text, addressesIn(text), mentions)
 	topic := -1

@@ -12,8 +12,8 @@ import (
 // the query of the next page's URL is used (meta.List).
 //
 // Newer pages of Meta document graph.threads.com for the same calls ("App Access Tokens", 2 July 2026; "Debug Access
-// Token"). Both are listed for firewalls, so that the default can change without a new firewall rule.
+// Token"). Both are listed, so the default can change without requiring a new firewall rule.
 var hosts = platforms.Hosts{Called: client.HostsOf(DefaultAPIURL, newerAPIURL)}
 
-// newerAPIURL is the other name of DefaultAPIURL.
+// newerAPIURL is the newer address of the API at DefaultAPIURL.
 const newerAPIURL = "https://graph.threads.com"

@@ -34,7 +34,8 @@ func list(posts ...string) http.HandlerFunc {
 	return says(200, `{"data":[`+strings.Join(posts, ",")+`]}`)
 }
 
-// TestLookup tests which listed posts may be a job's. Lookups of containers are shared with Instagram, which tests them.
+// TestLookup tests which listed posts may be a job's post. The lookup of containers is shared with Instagram and tested
+// there.
 func TestLookup(t *testing.T) {
 	found := platforms.LookupResult{Matches: 1, ExternalID: "1", ExternalURL: "https://threads.example/1", PostedAt: noon}
 	proof := platforms.LookupResult{Proof: true}

@@ -25,8 +25,8 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 	return t.Prepare(ctx, job.Checkpoint, func(ctx context.Context) (string, *meta.Failure) { return create(ctx, t) })
 }
 
-// create creates a container. For several files it creates one for each, unless the task already has it, and another
-// around them.
+// create creates a container. For several files, it creates one for each, unless the task already has it, and a
+// carousel container for all of them.
 func create(ctx context.Context, t *meta.Task) (string, *meta.Failure) {
 	media := t.Job.Content.Media
 	form, bad := url.Values{"media_type": {"TEXT"}}, (*meta.Failure)(nil)
@@ -55,14 +55,14 @@ func create(ctx context.Context, t *meta.Task) (string, *meta.Failure) {
 		}
 	}
 	if bad := t.WaitReady(ctx, id, meta.ThePost); bad != nil {
-		// The parts may be at fault.
+		// The parts themselves may be at fault.
 		t.Items = nil
 		return "", bad
 	}
 	return id, nil
 }
 
-// showing returns the form values for creating a media container from file, which Threads downloads from the given URL.
+// showing returns the form values for creating a container for a file, which Threads downloads from the file's URL.
 func showing(ctx context.Context, file *platforms.File) (url.Values, *meta.Failure) {
 	address, bad := meta.FileURL(ctx, file)
 	if bad != nil {

@@ -16,7 +16,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return p.graph.Publish(ctx, job)
 }
 
-// Lookup reads the state of the job's container and searches the account's posts for the post of the job.
+// Lookup reads the state of the job's container and searches the account's posts for the job's post.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
 	// Replies have a separate listing.
 	edge := "threads"

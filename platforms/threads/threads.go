@@ -4,8 +4,8 @@
 // Package threads publishes to Threads through its graph.
 //
 // A post is created in two steps. The first creates a container, which is invisible and expires after a day; it can be
-// repeated. The second, POST /{user}/threads_publish, makes it visible and is the one irrevocable call. Afterwards the
-// container's state shows whether that call took effect, which no listing could prove; see Lookup.
+// repeated. The second, POST /{user}/threads_publish, makes it visible and is the one irrevocable call. Afterwards, the
+// container's state shows whether that call took effect, which a listing could not prove; see Lookup.
 package threads
 
 import (
@@ -44,10 +44,11 @@ const (
 	// is not limited.
 	maxAspect = 10
 
-	// containerLasts is how long a container can be published (Publishing, container status EXPIRED).
+	// containerLasts is how long a container remains valid before it is published (Publishing, container status
+	// EXPIRED).
 	containerLasts = 24 * time.Hour
 
-	// refreshLead is how long before expiry an access token is renewed: after half of its 60 days. An expired one
+	// refreshLead is how long before expiry an access token is renewed: after half of its 60 days. An expired token
 	// cannot be renewed.
 	refreshLead = 30 * 24 * time.Hour
 )

@@ -25,7 +25,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// noon is the time of these tests.
+// noon is the current time in these tests.
 var noon = recorder.Noon
 
 const (
@@ -209,8 +209,8 @@ func TestPrepareSendsTheText(t *testing.T) {
 	}
 }
 
-// TestPrepareResumes interrupts preparations repeatedly while Threads needs longer for a video than one preparation has.
-// Each of them continues to wait for the first container.
+// TestPrepareResumes repeatedly interrupts preparations while Threads takes longer to process a video than one
+// preparation may take. Each preparation continues to wait for the first container.
 func TestPrepareResumes(t *testing.T) {
 	video := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: elsewhere{}}
 	tests := map[string]struct {
@@ -315,8 +315,8 @@ func parts(refusals int, form func() url.Values, made *[]string) http.HandlerFun
 	}
 }
 
-// TestItemsAreCreatedAgain makes Threads refuse a carousel because its parts are invalid or have expired. They are created
-// again, and the post does not fail.
+// TestItemsAreCreatedAgain makes Threads refuse a carousel because its parts are invalid or have expired. The parts
+// must be created again, and the post must not fail.
 func TestItemsAreCreatedAgain(t *testing.T) {
 	video := platforms.File{Name: "film.mp4", MIMEType: v1alpha1.MimeMP4, Size: 1, Bytes: elsewhere{}}
 	tests := map[string]struct {

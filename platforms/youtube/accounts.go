@@ -46,9 +46,9 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	}, nil
 }
 
-// classifyAccount classifies an account call's error. An error that the administrator must fix is temporary for the
-// account: connecting the channel again would not help. A closed or suspended channel is disconnected until its owner
-// connects it again.
+// classifyAccount classifies the error of a call about the account. An error that the administrator must fix is
+// temporary for the account, because connecting the channel again would not help. A closed or suspended channel is
+// disconnected until its owner connects it again.
 func (p *Platform) classifyAccount(resp *transport.Response) (failure *platforms.Error, reason string) {
 	failure, reason = p.classify(resp)
 	switch {

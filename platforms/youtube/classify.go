@@ -19,9 +19,10 @@ import (
 	"github.com/herald-social/herald/platforms/internal/jsondoc"
 )
 
-// perDay detects a daily quota in a rate limit's message. A project's upload quota (a separate 100 per day since June
-// 2026; YouTube Data API, "Quota Calculator") has a rate limit's reason: "Quota exceeded for quota metric 'Video
-// Uploads' and limit 'Video Uploads per day' …", with status 429 (googleapis/google-api-python-client#2753, May 2026).
+// perDay detects a daily quota from the message of a rate limit. When a project's upload quota (100 per day since June
+// 2026, counted separately; YouTube Data API, "Quota Calculator") is exhausted, the reason is that of a rate limit:
+// "Quota exceeded for quota metric 'Video Uploads' and limit 'Video Uploads per day' …", with status 429
+// (googleapis/google-api-python-client#2753, May 2026).
 var perDay = regexp.MustCompile(`(?i)\bper day\b`)
 
 // classify classifies a Data API error by its status and the reason in its first entry. The reason is empty if the
@@ -51,7 +52,7 @@ func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error,
 	now := p.Clock.Now()
 	switch failure.Class {
 	case platforms.ClassQuota:
-		// The quota belongs to the Google project, the upload limit to the channel.
+		// The quota is the Google project's, while the upload limit is the channel's.
 		failure.RetryAt = quotaRenewed(now)
 		if reason == codeUploadLimit {
 			failure.RetryAt = now.Add(channelDay).UTC()
@@ -93,8 +94,8 @@ func sanitizeWord(s string) string {
 	return "unspecified"
 }
 
-// classifyVideo classifies a video call's error. In Google's format, the statuses 400 and 403 are refusals, whatever
-// the reason. A reason that is not in the table does not identify the cause.
+// classifyVideo classifies a video call's error. In Google's format, the statuses 400 and 403 are refusals, regardless
+// of the reason. A reason that is not in the table does not identify the cause.
 func (p *Platform) classifyVideo(resp *transport.Response) (failure *platforms.Error, reason string) {
 	failure, reason = p.classify(resp)
 	refuses := resp.Status == http.StatusBadRequest || resp.Status == http.StatusForbidden
@@ -119,7 +120,7 @@ var pacific = sync.OnceValue(func() *time.Location {
 	return zone
 })
 
-// quotaRenewed returns when the quota is next renewed: midnight Pacific time.
+// quotaRenewed returns the time of the quota's next renewal: midnight Pacific time.
 func quotaRenewed(now time.Time) time.Time {
 	now = now.In(pacific())
 	return time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, pacific()).UTC()
@@ -128,7 +129,7 @@ func quotaRenewed(now time.Time) time.Time {
 // maxWait is the longest Retry-After that Herald accepts.
 const maxWait = 24 * time.Hour
 
-// retryAfter returns the time from Google's Retry-After header, or zero if there is none.
+// retryAfter returns the time in Google's Retry-After header, or zero if there is none.
 func retryAfter(h http.Header, now time.Time) time.Time {
 	seconds, err := strconv.Atoi(h.Get("Retry-After"))
 	if err != nil || seconds <= 0 || seconds > int(maxWait/time.Second) {

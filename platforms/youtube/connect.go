@@ -20,7 +20,7 @@ const (
 // requiredScopes are the scopes for uploading and for lookups. Users can decline individual scopes on the consent page.
 var requiredScopes = oauth2.RequiredScopes{{scopeUpload, scopeAll}, {scopeRead, scopeAll}}
 
-// dialog requests consent each time. Otherwise, Google returns a refresh token only for a user's first connection
+// dialog requests consent each time. Otherwise, Google would return a refresh token only for a user's first connection
 // ("Using OAuth 2.0 for Web Server Applications", access_type and prompt).
 func dialog(c *Config) oauth2.Dialog {
 	return oauth2.Dialog{

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/platforms/youtube"
 )
 
-// refusals returns YouTube's responses to an upload, by their reasons ("Errors" of the YouTube Data API, and of
-// "videos.insert").
+// refusals returns YouTube's error responses to an upload, by their reasons (the sections "Errors" of the YouTube Data
+// API and of "videos.insert").
 func refusals() map[string]platformtest.Answer {
 	out := map[string]platformtest.Answer{}
 	for reason, status := range map[string]int{

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// foldAfter and foldLines are the part of a description that readers see before "...more". YouTube documents
+	// foldAfter and foldLines are how much of a description readers see before "...more". YouTube documents
 	// neither; publishing tools agree on about 157 characters in three lines.
 	foldAfter, foldLines = 157, 3
-	// maxHashtags is the maximum number of hashtags: YouTube ignores all of them in a description with more ("Use
+	// maxHashtags is the maximum number of hashtags. If a description has more, YouTube ignores all of them ("Use
 	// hashtags for video search").
 	maxHashtags = 60
-	// shownAddress is how many characters of a long address a description shows, before an ellipsis.
+	// shownAddress is the number of characters of a long address that a description shows before an ellipsis.
 	shownAddress = 37
 )
 
@@ -28,7 +28,7 @@ var mention = textlinks.Pattern{
 	Trim:   ".",
 }
 
-// links returns the addresses, hashtags and handles of a description.
+// links returns the addresses, hashtags and handles in a description.
 func links(text string) []platforms.Link {
 	addresses := textlinks.Addresses
 	addresses.Shown = shorten

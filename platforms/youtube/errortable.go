@@ -13,7 +13,7 @@ type errorRow struct {
 	kind string
 	// err is the classifier's result. Its messages do not vary between calls.
 	err platforms.Error
-	// also is a reaction in addition to the one for the class, and instead replaces it.
+	// also is a reaction in addition to the one for the class; instead replaces the class's reaction.
 	also, instead string
 	// source is the documentation of the code, or the client that observed it.
 	source string
@@ -52,7 +52,7 @@ var (
 	}
 	rateLimit = platforms.Error{Class: platforms.ClassRateLimited, Problem: "YouTube's rate limit is reached"}
 	trouble   = platforms.Error{Class: platforms.ClassTransient, Problem: "YouTube is having problems and did not process the request"}
-	// unset is the error for a property that Herald never sets, so changing the post does not help.
+	// unset is the error for a property that Herald never sets. Changing the post would not help.
 	unset = platforms.NewError(platforms.ClassPermanent, "",
 		"YouTube refused a property of the video that Herald does not set", "check the upload defaults of the channel in YouTube Studio")
 	badPicture = platforms.Error{Class: platforms.ClassPermanent, Subject: platforms.SubjectFile, Problem: "YouTube refused the image", Remedy: "set a thumbnail in YouTube Studio"}
@@ -64,7 +64,7 @@ const onlyNoted = "keeps the video as posted and reports the thumbnail in a warn
 // errorTable lists YouTube's known errors.
 var errorTable = concat(callErrors, videoErrors, rejectionRows)
 
-// callErrors are about tokens, channels, the project and its limits.
+// callErrors are errors about tokens, channels, the project and its limits.
 var callErrors = []errorRow{
 	{code: "authError", kind: "the access token has expired", err: refresh, source: sourceGoogle},
 	{code: "authorizationRequired", kind: "the access token has expired", err: refresh, source: sourceErrors},
@@ -109,7 +109,7 @@ var callErrors = []errorRow{
 	{code: codeBackend, kind: "internal YouTube error", err: trouble, source: sourceGoogle, also: "after the last part of an upload, looks up the post first"},
 }
 
-// videoErrors are about the post's content.
+// videoErrors are errors about the post's content.
 var videoErrors = []errorRow{
 	{code: "invalidTitle", kind: "the title is invalid", source: sourceInsert, err: platforms.Error{
 		Class: platforms.ClassPermanent, Subject: platforms.SubjectText, Problem: "YouTube refused the title", Remedy: "change it",

@@ -31,7 +31,8 @@ type expectation struct {
 	at      time.Time
 }
 
-// callExpectations has every code in callErrors and videoErrors, except the token endpoint's, which TestRefresh tests.
+// callExpectations covers every code in callErrors and videoErrors, except those of the token endpoint, which
+// TestRefresh tests.
 func callExpectations() []expectation {
 	var (
 		never             time.Time
@@ -119,7 +120,7 @@ func pictured(g *google) *platforms.Job {
 	return &job
 }
 
-// TestUnlisted makes YouTube refuse with codes that are in no table.
+// TestUnlisted makes YouTube refuse calls with codes that are not in any table.
 func TestUnlisted(t *testing.T) {
 	tests := map[string]struct {
 		reason  string

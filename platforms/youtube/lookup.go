@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// pageSize is the maximum maxResults of playlistItems.list.
+	// pageSize is the maximum value of maxResults in playlistItems.list.
 	pageSize = 50
-	// maxPages bounds one lookup: a project may upload 100 videos per day.
+	// maxPages bounds one lookup. A project may upload 100 videos per day.
 	maxPages = 10
 )
 
-// Lookup reads the video's state, by its id if that is known and otherwise by its upload session. Both results are
+// Lookup reads the video's state, using its id if that is known, and its upload session otherwise. Both results are
 // certain. If the session has expired, or its URL is lost, Lookup searches the playlist of the channel's uploads for
 // the title and the description, which cannot prove absence.
 func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.LookupResult, error) {
@@ -55,7 +55,7 @@ func (p *Platform) Lookup(ctx context.Context, job platforms.Job) (platforms.Loo
 	return p.listed(ctx, &job, found)
 }
 
-// search searches the playlist of the channel's uploads, newest first, for the job's video.
+// search searches the playlist of the channel's uploads for the job's video, starting with the newest.
 func (p *Platform) search(ctx context.Context, job *platforms.Job) (platforms.LookupResult, error) {
 	playlist, failure := p.uploads(ctx, job.Account)
 	if failure != nil {
@@ -137,7 +137,7 @@ func (p *Platform) uploads(ctx context.Context, account platforms.Account) (stri
 	return "", p.API.NoList()
 }
 
-// get makes a read-only call. A response that is not a JSON object is decoded as an empty one. refused classifies an
+// get makes a read-only call. A response that is not a JSON object is decoded as an empty object. refused classifies an
 // unsuccessful response.
 func get[T any](
 	ctx context.Context, p *Platform, action, path string, token platforms.Token, refused func(*transport.Response) (*platforms.Error, string),

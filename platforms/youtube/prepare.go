@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// maxSessions is how many uploads one preparation may start: YouTube may lose one while it is in progress. Each is
-	// assumed to use one of the 100 uploads that a project may start per day.
+	// maxSessions is the maximum number of uploads that one preparation starts: YouTube may lose an upload while it
+	// is in progress. Each is assumed to use one of the 100 uploads that a project may start per day.
 	maxSessions = 2
-	// chunkTries is the maximum number of consecutive attempts to send a part without making progress, and how often
-	// YouTube may lose received bytes in one preparation.
+	// chunkTries is the maximum number of consecutive attempts to send a part without making progress, and the
+	// number of times that YouTube may lose received bytes in one preparation.
 	chunkTries = 3
 )
 
@@ -29,8 +29,8 @@ const (
 // Prepares returns true: every video is uploaded before it becomes visible.
 func (*Platform) Prepares(platforms.Content) bool { return true }
 
-// Prepare uploads a video except for its last part, which makes it visible. It resumes an earlier upload at YouTube's
-// offset.
+// Prepare uploads a video except for its last part, which makes it visible. It resumes an earlier upload at the offset
+// that YouTube returns.
 func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *platforms.Error) {
 	file, failure := videoOf(&job)
 	if failure != nil {
@@ -53,7 +53,7 @@ func (p *Platform) Prepare(ctx context.Context, job platforms.Job) (string, *pla
 		if failure != nil {
 			return "", failure
 		}
-		// The session is stored before the first byte is sent, so that no started upload is lost.
+		// The session is stored before the first byte is sent, so an upload that has been started is not lost.
 		if failure := job.SaveCheckpoint(ctx, s.checkpoint(), s.secret()); failure != nil {
 			return "", failure
 		}
@@ -89,7 +89,7 @@ func (p *Platform) fill(
 			if last == s.last {
 				return s.checkpoint(), false, nil
 			}
-			// A part was interrupted, and YouTube kept the bytes that it had received.
+			// An upload of a part was interrupted, and YouTube kept the bytes that it had received.
 			s.last = last
 			return s.checkpoint(), false, job.SaveCheckpoint(ctx, s.checkpoint(), s.secret())
 		}

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// firstPause is how long Publish waits before its one status call. YouTube takes seconds for the shortest videos
-	// and minutes for most. Lookup waits for those, so that the account's gate is not held that long.
+	// firstPause is how long Publish waits before its only status call. YouTube processes the shortest videos in
+	// seconds, but most take minutes. Those are left to Lookup, so the account's gate is not held that long.
 	firstPause = 500 * time.Millisecond
 
 	// unseenFor is how long a video may be missing from videos.list before it counts as deleted. YouTube does not
@@ -30,14 +30,15 @@ const (
 	// maxMissing is the capacity of the cache of missing videos.
 	maxMissing = 1000
 
-	// processingFor is how long a video's processing is polled. After that it counts as posted, with a note: YouTube
-	// has it, and has not rejected it. A video of the maximum duration, 12 hours, takes about as long.
+	// processingFor is how long a video's processing is polled. After that, it counts as posted, with a note,
+	// because YouTube has received it and has not rejected it. A video of the maximum duration, 12 hours, takes
+	// about as long.
 	processingFor = 12 * time.Hour
 
-	// paceShare is the divisor for the pause between two status calls: a quarter of the video's age. The caller's own
-	// pauses double up to 5 minutes, so this lengthens them from the 20th minute on. A video that takes an hour then
-	// uses 19 of a Google project's 10,000 daily units ("Quota Calculator": 1 for videos.list), and one that takes 12
-	// hours uses 30.
+	// paceShare is the divisor for the pause between two status calls: a quarter of the video's age. The caller's
+	// own pauses double up to 5 minutes, so this makes a difference from the 20th minute onward. A video that takes
+	// an hour then uses 19 of a Google project's 10,000 daily units ("Quota Calculator": 1 for videos.list), and
+	// one that takes 12 hours uses 30.
 	paceShare = 4
 )
 
@@ -59,7 +60,7 @@ const (
 	online
 	// dropped: YouTube rejected it, or it was deleted.
 	dropped
-	// unseen: YouTube does not show it, which may still be a lag.
+	// unseen: YouTube does not return it, which may be due to a lag.
 	unseen
 )
 
@@ -96,8 +97,8 @@ func (p *Platform) progressOf(ctx context.Context, job *platforms.Job, id string
 	return progress{stage: unseen}, nil
 }
 
-// missingSince records that videos.list does not show a video that it should, and returns how long ago that was first
-// seen.
+// missingSince records that videos.list does not return a video that it should, and returns the time since that was
+// first recorded.
 func (p *Platform) missingSince(id string) time.Duration {
 	now := p.Clock.Now()
 	since, known := p.missing.Get(id)
@@ -108,8 +109,8 @@ func (p *Platform) missingSince(id string) time.Duration {
 	return now.Sub(since.(time.Time)) //nolint:forcetypeassert // all entries are times
 }
 
-// The parts of a video that are read. Its processing details are visible only to its owner ("Videos: list", error
-// forbidden); the status shows the same result later.
+// The parts of a video that are requested. The processing details are visible only to the video's owner ("Videos:
+// list", error forbidden); the status shows the same result later.
 const (
 	publicParts = "snippet,status"
 	allParts    = publicParts + ",processingDetails"
@@ -126,7 +127,7 @@ func (p *Platform) list(ctx context.Context, job *platforms.Job, id, parts strin
 }
 
 // progress returns a video's state (resource "videos": status.uploadStatus and processingDetails.processingStatus). It
-// is online when both statuses confirm it; an undocumented status counts as processing.
+// is online if both statuses confirm it; an undocumented upload status counts as processing.
 func (v *video) progress() progress {
 	out := progress{stage: processing, video: *v}
 	switch upload, work := v.Status.Upload.String(), v.Processing.Status.String(); {
@@ -144,8 +145,8 @@ func (v *video) progress() progress {
 	return out
 }
 
-// resolvePublished returns the result for a video that the last part completed. Its id is not stored yet, so the result
-// contains it, unless YouTube rejected the video.
+// resolvePublished returns the result for a video that the last part completed. The video's id is not stored yet, so
+// the result contains it, unless YouTube rejected the video.
 func (p *Platform) resolvePublished(ctx context.Context, job *platforms.Job, created *video) platforms.Result {
 	id := created.ID.String()
 	accepted := platforms.Result{Outcome: platforms.Accepted, OperationID: id, Err: platforms.Errorf(platforms.ClassTransient, msgProcessing)}
@@ -168,8 +169,8 @@ func (p *Platform) resolvePublished(ctx context.Context, job *platforms.Job, cre
 	return result
 }
 
-// lookupVideo returns the lookup result for a video of the job. known reports whether the caller already has the
-// video's id.
+// lookupVideo returns the lookup result for the job's video. known reports whether the caller already has the video's
+// id.
 func (p *Platform) lookupVideo(ctx context.Context, job *platforms.Job, id string, known bool) (platforms.LookupResult, error) {
 	found, failure := p.progressOf(ctx, job, id)
 	age := p.age(job)
@@ -204,7 +205,7 @@ func (p *Platform) age(job *platforms.Job) time.Duration {
 	return max(p.Clock.Since(job.AcceptedAt), 0)
 }
 
-// certain converts a result for a video that YouTube returned for the job.
+// certain converts the result for a video that certainly belongs to the job.
 func certain(r platforms.Result) platforms.LookupResult {
 	return platforms.LookupResult{Matches: 1, ExternalID: r.ExternalID, ExternalURL: r.ExternalURL, PostedAt: r.PostedAt, Note: r.Note, Certain: true}
 }

@@ -19,7 +19,8 @@ import (
 
 const videoID = "AbCdEfGhIjK"
 
-// shows responds to videos.list with one video. status and work are fields of its parts status and processingDetails.
+// shows responds to videos.list with one video. status and work are the fields of the video's parts status and
+// processingDetails.
 func shows(id, status, work string) http.HandlerFunc {
 	return says(200, fmt.Sprintf(`{"kind":"youtube#videoListResponse","items":[{"id":%q,"snippet":{"publishedAt":"2026-11-20T12:00:01Z"},"status":{"privacyStatus":"public",%s},"processingDetails":{%s}}]}`,
 		id, status, work))
@@ -36,7 +37,7 @@ const (
 // shown responds with a public video.
 func shown(id string) http.HandlerFunc { return shows(id, processed, succeeded) }
 
-// none responds to videos.list without a video.
+// none responds to videos.list with an empty list.
 var none = says(200, `{"kind":"youtube#videoListResponse","items":[]}`)
 
 // listLine is the request for the video in these tests.
@@ -127,7 +128,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestMissingVideo looks up, twice, a video that YouTube no longer shows.
+// TestMissingVideo twice looks up a video that YouTube no longer returns.
 func TestMissingVideo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason        string
@@ -156,7 +157,7 @@ func TestMissingVideo(t *testing.T) {
 	}
 }
 
-// TestDetailsForbidden makes YouTube hide the processing details from the token. The status alone then decides.
+// TestDetailsForbidden makes YouTube hide the processing details from the token. Only the status then decides.
 func TestDetailsForbidden(t *testing.T) {
 	p, g := newGoogle(t, fails(403, "forbidden"), shows(videoID, processed, ""))
 	job := g.upTo(unit+7, unit)
@@ -196,7 +197,7 @@ func TestLostResponse(t *testing.T) {
 	}
 }
 
-// TestFinish sets the thumbnail of a video that a lookup has found.
+// TestFinish sets the thumbnail of a video that was found by a lookup.
 func TestFinish(t *testing.T) {
 	picture := &platforms.File{Name: "t.jpg", MIMEType: v1alpha1.MimeJPEG, Size: 5, Bytes: inMemory("12345")}
 	set := asked{Line: "POST /upload/youtube/v3/thumbnails/set?uploadType=media&videoId=AbCdEfGhIjK", Length: 5}

@@ -35,7 +35,7 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	if !ok || s.last >= file.Size || file.Size-s.last > unit {
 		return unsent(platforms.Errorf(platforms.ClassTransient, msgUnprepared))
 	}
-	// The part is held in memory, so that a store error cannot leave the call's outcome unknown.
+	// The part is read into memory first, so a store error cannot leave the call's outcome unknown.
 	part, failure := readPart(ctx, file, s.last)
 	if failure != nil {
 		return unsent(failure)
@@ -57,7 +57,8 @@ func (p *Platform) Publish(ctx context.Context, job platforms.Job) platforms.Res
 	return result
 }
 
-// unsent is the result of a call that was not made: a step before it is missing, or it can never succeed.
+// unsent returns the result of a call that was not made because an earlier step is missing or because the call can
+// never succeed.
 func unsent(failure *platforms.Error) platforms.Result {
 	return platforms.Result{Outcome: platforms.Refused, Unpublished: true, Err: failure}
 }
@@ -79,7 +80,8 @@ func readPart(ctx context.Context, file *platforms.File, offset int64) ([]byte, 
 	return part, nil
 }
 
-// publishResult returns the video that the last part completed, or the result of the response if there is none.
+// publishResult returns the video that the last part completed or, if there is none, the result that follows from the
+// response.
 func (p *Platform) publishResult(resp *transport.Response, s session, size int64) (*video, platforms.Result) {
 	switch resp.Status {
 	case http.StatusOK, http.StatusCreated:
@@ -128,8 +130,8 @@ func (p *Platform) videoURL(id string) string {
 	return p.WebURL + "/watch?v=" + url.QueryEscape(id)
 }
 
-// doubleCheck reads the session's state to verify a permanent refusal. If YouTube has other parts of the video than
-// Herald assumed, the upload continues.
+// doubleCheck reads the session's state to verify a permanent refusal. If YouTube has received different parts of the
+// video than Herald assumed, the upload continues.
 func (p *Platform) doubleCheck(ctx context.Context, s session, size int64, result *platforms.Result) {
 	at, failure := p.querySession(ctx, s, size)
 	switch {

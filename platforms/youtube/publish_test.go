@@ -222,8 +222,8 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// FuzzJudge checks that only a response with an id is a success, and that only errors in Google's format, or its status
-// 308, are refusals.
+// FuzzJudge checks that only a response with an id counts as a success, and that only errors in Google's format and its
+// status 308 count as refusals.
 func FuzzJudge(f *testing.F) {
 	f.Add(200, published, "", "")
 	f.Add(200, `{"id":"a/b"}`, "", "")
@@ -233,7 +233,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add(403, `{"error":{"errors":[null]}}`, "", "")
 	f.Add(503, `{"error":[]}`, "", "")
 	f.Add(404, `{"error":{"errors":[{"reAson":"0"}]}}`, "", "")
-	// Go matches field names in any case, including letters that fold to ASCII.
+	// Package encoding/json matches field names in any case, including letters that fold to ASCII.
 	reason := regexp.MustCompile(`(?i)reason`)
 	p := New(Config{Clock: clocktesting.NewFakeClock(noon)}, nil)
 	f.Fuzz(func(t *testing.T, status int, body, stored, location string) {
@@ -265,8 +265,8 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// TestLookupWithoutSize checks that a session is not queried about a video of zero bytes, because it might treat the
-// query as the end of the upload.
+// TestLookupWithoutSize checks that a session is not queried with a video size of zero bytes, because it might treat
+// the query as the end of the upload.
 func TestLookupWithoutSize(t *testing.T) {
 	p, g := newGoogle(t,
 		says(200, `{"items":[{"id":"UC1","contentDetails":{"relatedPlaylists":{"uploads":"UU1"}}}]}`), says(200, `{"items":[]}`))

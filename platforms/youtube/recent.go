@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/platforms/internal/permalink"
 )
 
-// RecentPosts reads the first page of the playlist of the channel's uploads, which has the newest ones first. It makes
-// two reads that cost one quota unit each.
+// RecentPosts reads the first page of the playlist of the channel's uploads, which lists the newest ones first. It
+// makes two reads, which cost one quota unit each.
 func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, which platforms.Recent) ([]platforms.ListedPost, error) {
 	if which.Replies {
 		return nil, nil // replies to videos are not listed
@@ -51,8 +51,7 @@ func (p *Platform) RecentPosts(ctx context.Context, account platforms.Account, w
 // idLength is the length of the video ids in addresses.
 const idLength = 11
 
-// ParsePost parses an id, or a video's address: the address of its page or of a Short, or the one from the share
-// button.
+// ParsePost parses a video's id or address: the address of its page or Short, or the one from the share button.
 func (p *Platform) ParsePost(_ platforms.Account, entered string) (name platforms.PostName, ok bool) {
 	name = platforms.PostName{ID: strings.TrimSpace(entered)}
 	isAddress := permalink.IsAddress(name.ID)

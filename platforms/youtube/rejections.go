@@ -10,8 +10,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// rejectionRows are the results of YouTube's processing that leave a video invisible. YouTube has the whole file, so
-// another call with the same file would not help.
+// rejectionRows are the results of YouTube's processing that prevent a video from becoming visible. YouTube has the
+// whole file, so another call with the same file would not help.
 var rejectionRows = []errorRow{
 	rejected("claim", "someone claims rights to its content", "dispute the claim in YouTube Studio, or change the video"),
 	rejected("copyright", "it infringes a copyright", "dispute that in YouTube Studio, or change the video"),

@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	// unit divides the size of every part of an upload except the last (Data API, guide "Resumable Uploads").
+	// unit is the granularity of an upload: the size of every part except the last must be a multiple of it (Data
+	// API, guide "Resumable Uploads").
 	unit = 256 << 10
 	// chunk is the number of bytes per part: a multiple of unit.
 	chunk = 16 * unit
@@ -41,7 +42,7 @@ var (
 	errOdd     = errors.New("a response that does not show whether the video is online")
 )
 
-// session is an upload to YouTube. Its URL is all it takes to continue it.
+// session is an upload to YouTube. The URL is all it takes to continue the upload.
 type session struct {
 	address string
 	// last is the offset of the last part, which makes the video visible.
@@ -65,8 +66,8 @@ func (p *Platform) sessionOf(job *platforms.Job) (session, bool) {
 	return s, err == nil && last >= 0 && s.checkpoint() == job.Checkpoint && p.API.Addresses.Check(address) == nil
 }
 
-// lastPart returns the last part's offset if stored bytes have been uploaded: the bytes before it are a multiple of
-// unit, and at least one byte remains.
+// lastPart returns the offset of the last part, given the number of bytes already stored. The number of bytes between
+// them is a multiple of unit, and at least one byte remains for the last part.
 func lastPart(stored, size int64) int64 { return stored + max(0, size-stored-1)/unit*unit }
 
 type description struct {
@@ -79,7 +80,7 @@ type description struct {
 	} `json:"status"`
 }
 
-// video is the resource that an upload results in.
+// video is the resource that an upload creates.
 type video struct {
 	ID      jsondoc.Text `json:"id"`
 	Snippet struct {
@@ -141,7 +142,7 @@ const (
 
 type sessionStatus struct {
 	state state
-	// stored is how many bytes YouTube has, while the session is open.
+	// stored is the number of bytes that YouTube has received, while the session is open.
 	stored int64
 	video  video
 }
@@ -154,7 +155,7 @@ func (p *Platform) querySession(ctx context.Context, s session, size int64) (ses
 	return p.parseSession(resp, s, size)
 }
 
-// send sends a part of the file that does not make the video visible.
+// send sends a part of the file other than the last one, which would make the video visible.
 func (p *Platform) send(ctx context.Context, s session, file *platforms.File, offset, length int64) (sessionStatus, *platforms.Error) {
 	resp, _, failure := p.API.Upload(ctx, client.Upload{
 		Call: client.Call{Action: "upload", Method: http.MethodPut, URL: s.address, Header: span(offset, length, file.Size), Timeout: chunkTimeout},
@@ -177,8 +178,8 @@ func span(offset, length, size int64) http.Header {
 }
 
 // put sends a request to a session. It does not send a token: the URL itself grants access. Google's guide ("Resumable
-// Uploads") shows the Authorization header with each request, but does not document that a session requires it; without
-// it, a host named in a response never sees the channel's token.
+// Uploads") shows the Authorization header with each request, but does not document that a session requires it. Without
+// the header, a host from a response never sees the channel's token.
 func (p *Platform) put(ctx context.Context, s session, call client.Call) (*transport.Response, error) {
 	call.Method, call.URL = http.MethodPut, s.address
 	return p.API.Do(ctx, call)
@@ -213,8 +214,9 @@ func (p *Platform) parseSession(resp *transport.Response, s session, size int64)
 	return sessionStatus{}, failure
 }
 
-// sameSession reports whether a URL, which may be relative, refers to the session. It compares the session id only, not
-// the host: only Google can know the id. Bytes are always sent to the original URL of the session.
+// sameSession reports whether a URL, which may be relative, refers to the session. If the session's URL contains an id,
+// only the id is compared and not the host, because nobody but Google can know the id. Bytes are always sent to the
+// original URL of the session.
 func (s session) sameSession(location string) bool {
 	own, err := url.Parse(s.address)
 	if err != nil {
@@ -238,9 +240,10 @@ const sessionID = "upload_id"
 // as well.
 var storedRange = regexp.MustCompile(`^(?i:bytes)?[ \t]*=?[ \t]*([0-9]{1,18})[ \t]*-[ \t]*([0-9]{1,18})$`)
 
-// stored returns how many bytes YouTube has from the start of the file, or 0 if there is no range. A response that
-// redirects away from the session is not YouTube's status 308, but a redirect with the same status. Of several ranges,
-// only those contiguous from the start count, because the bytes after a gap must be sent again.
+// stored returns the number of bytes, from the start of the file, that YouTube has received, or 0 if there is no range.
+// A response with a location outside the session is not YouTube's status 308, but a redirect with the same status. Of
+// several ranges, only those that are contiguous from the start count, because the bytes after a gap must be sent
+// again.
 func stored(h http.Header, s session, size int64) (int64, bool) {
 	if location := h.Get("Location"); location != "" && !s.sameSession(location) {
 		return 0, false

@@ -111,7 +111,7 @@ func TestContinueAtTheSameSession(t *testing.T) {
 }
 
 // TestForeignSession gives Herald a session URL that is not YouTube's, in YouTube's response and in the Secret that
-// stores it. It must not be called, even if everything else matches.
+// stores it. The URL must not be called, even if everything else matches.
 func TestForeignSession(t *testing.T) {
 	var calls atomic.Int32
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))

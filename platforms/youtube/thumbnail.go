@@ -13,17 +13,17 @@ import (
 	"github.com/herald-social/herald/platforms/internal/client"
 )
 
-// thumbnailTries is the maximum number of attempts to set a thumbnail. Repeating it is harmless, but a published post's
-// outcome is not recorded until then.
+// thumbnailTries is the maximum number of attempts to set a thumbnail. Repeating the call is harmless, but delays the
+// recording of the published post's outcome.
 const thumbnailTries = 2
 
 const msgNoThumbnail = "the video is online without the chosen thumbnail: %s"
 
 var _ platforms.Finisher = (*Platform)(nil)
 
-// Finish sets the chosen thumbnail on a video that YouTube has processed. For a Short, an earlier thumbnail might be
-// ignored ("Thumbnails: set", November 2026), and only YouTube decides which videos are Shorts. The call costs 50 quota
-// units.
+// Finish sets the chosen thumbnail on a video that YouTube has processed. For a Short, a thumbnail that is set earlier
+// might be ignored ("Thumbnails: set", November 2026), and only YouTube decides which videos are Shorts. The call costs
+// 50 quota units.
 func (p *Platform) Finish(ctx context.Context, job platforms.Job, externalID string) (note string) {
 	if job.Content.Thumbnail == nil || !validID(externalID) {
 		return ""

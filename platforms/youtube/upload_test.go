@@ -37,7 +37,7 @@ func (inMemory) Address(context.Context, time.Duration) (string, error) {
 	return "", errors.New("YouTube fetches nothing")
 }
 
-// away is a file that cannot be read.
+// away is a file whose reads fail.
 type away struct{ err error }
 
 func (a away) Open(context.Context, int64, int64) (io.ReadCloser, error) { return nil, a.err }
@@ -45,7 +45,7 @@ func (a away) Address(context.Context, time.Duration) (string, error)    { retur
 
 // asked is one request.
 type asked struct {
-	// Line is the method and the path; Span the Content-Range.
+	// Line contains the method and the path, and Span is the Content-Range.
 	Line, Span string
 	Length     int64
 }
@@ -93,7 +93,7 @@ func (g *google) requests() ([]asked, []http.Header) {
 	return slices.Clone(g.seen), slices.Clone(g.headers)
 }
 
-// did fails unless the server received exactly these requests.
+// did fails the test unless the server received exactly these requests.
 func (g *google) did(t *testing.T, want ...asked) {
 	t.Helper()
 	seen, _ := g.requests()
@@ -129,7 +129,7 @@ func videoJob(size int) platforms.Job {
 	}
 }
 
-// upTo returns such a job, with all but the last part uploaded to a server.
+// upTo returns a video job with all but the last part uploaded to the server.
 func (g *google) upTo(size int, last int64) platforms.Job {
 	job := videoJob(size)
 	s := session{address: g.URL + "/session?upload_id=s3cr3t-session", last: last}
@@ -345,8 +345,8 @@ func TestCheckpointCannotBeStored(t *testing.T) {
 	g.did(t, asked{Line: beginLine, Length: 107})
 }
 
-// TestProjectQuota makes Google return both forms of a project's exhausted daily upload quota: no channel of the
-// project can upload.
+// TestProjectQuota makes Google return both forms of the error for a project's exhausted daily upload quota. No channel
+// of the project can upload then.
 func TestProjectQuota(t *testing.T) {
 	const (
 		day    = "Quota exceeded for quota metric 'Video Uploads' and limit 'Video Uploads per day' of service 'youtube.googleapis.com' for consumer 'project_number:1'."

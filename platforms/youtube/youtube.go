@@ -35,31 +35,32 @@ const (
 	// DefaultAuthorizeURL is the address of the consent page.
 	DefaultAuthorizeURL = "https://accounts.google.com"
 
-	// DefaultListingLag is how long a video may be missing from the playlist of its channel's uploads; assumed to be
-	// minutes.
+	// DefaultListingLag is how long a video may be missing from the playlist of its channel's uploads. YouTube does
+	// not document a lag; it is assumed to be minutes.
 	DefaultListingLag = 5 * time.Minute
 
-	// confirmAfter is how long after a refused part the upload session is queried. Its state shows whether the part
-	// completed a video: its servers respond immediately ("Resumable Uploads", checking the status of an upload).
+	// confirmAfter is how long after a refused part the upload session is queried. The session's state shows,
+	// without a lag, whether the part completed a video ("Resumable Uploads", checking the status of an upload).
 	confirmAfter = 10 * time.Second
 
 	// maxDescription is the maximum length of a video's description, in bytes (Data API, resource "videos").
 	maxDescription = 5000
 
-	// maxTitle is the maximum length of a video's title (Data API, resource "videos"), counted in UTF-16 code units.
-	// YouTube's unit is "characters", and a title within this limit is within YouTube's in either unit.
+	// maxTitle is the maximum length of a video's title (Data API, resource "videos"), counted in UTF-16 code
+	// units. YouTube does not define its unit, "characters"; a title within the limit in UTF-16 code units is also
+	// within it in code points.
 	maxTitle = 100
 
-	// publishTimeout bounds the last part of an upload, settleTimeout the status call after it, and thumbnailTimeout a
-	// thumbnail. callTimeout bounds all of Publish.
+	// publishTimeout bounds sending the last part of an upload, settleTimeout the status call after it, and
+	// thumbnailTimeout setting a thumbnail. callTimeout bounds Publish as a whole.
 	publishTimeout   = 30 * time.Second
 	settleTimeout    = 10 * time.Second
 	thumbnailTimeout = 10 * time.Second
 	callTimeout      = publishTimeout + settleTimeout + thumbnailTries*thumbnailTimeout
 
-	// preparedLasts is how long a session is assumed to be valid. YouTube does not document it; other Google services
-	// keep sessions for about a week. A day is well within that and long enough: uploads start less than an hour in
-	// advance.
+	// preparedLasts is how long a session is assumed to be valid. YouTube does not document it; other Google
+	// services keep sessions for about a week. A day is well within that, and it is long enough, because uploads
+	// start less than an hour in advance.
 	preparedLasts = 24 * time.Hour
 
 	// readTimeout bounds read-only calls.
@@ -77,8 +78,8 @@ type Config = platforms.Config
 type Platform struct {
 	oauth2.Base
 
-	// missing has the videos that videos.list should show but does not, with the time of the first such response. It is
-	// kept in memory only: after a restart, a video counts as deleted a few minutes later.
+	// missing contains the videos that videos.list should return but does not, with the time of the first such
+	// response. It is kept in memory only: after a restart, a video counts as deleted a few minutes later.
 	missing *lru.Cache
 }
 
@@ -105,8 +106,8 @@ func New(c Config, way *transport.Client) *Platform {
 	return p
 }
 
-// videos has YouTube's maximum duration (YouTube Help, "Upload videos longer than 15 minutes"), and doubtfulVideos the
-// maximum for unverified accounts.
+// videos contains YouTube's maximum duration (YouTube Help, "Upload videos longer than 15 minutes"), and doubtfulVideos
+// the maximum duration for unverified accounts.
 var (
 	videos         = platforms.VideoLimits{MaxDuration: 12 * time.Hour}
 	doubtfulVideos = platforms.VideoLimits{MaxDuration: 15 * time.Minute}
@@ -139,8 +140,9 @@ func (p *Platform) Capabilities() platforms.Capabilities {
 	}
 }
 
-// titleProblem returns why YouTube refuses a title, other than its length. A title without a visible character counts
-// as empty (videos.insert, error invalidTitle: "The request metadata specifies an invalid or empty video title").
+// titleProblem returns the problem that YouTube has with a title, other than its length, or "" if there is none. A
+// title without a visible character counts as empty (videos.insert, error invalidTitle: "The request metadata specifies
+// an invalid or empty video title").
 func titleProblem(text string) string {
 	if text != "" && strings.TrimSpace(text) == "" {
 		return "consists of blanks only, which YouTube refuses; write a title"
@@ -148,7 +150,7 @@ func titleProblem(text string) string {
 	return captionProblem(text)
 }
 
-// captionProblem returns why YouTube refuses a caption, other than its length.
+// captionProblem returns the problem that YouTube has with a caption, other than its length, or "" if there is none.
 func captionProblem(text string) string {
 	if strings.ContainsAny(text, "<>") {
 		return "contains < or >, which YouTube refuses in titles and descriptions; remove them"

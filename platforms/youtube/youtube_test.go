@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/platforms/platformtest/recorder"
 )
 
-// noon is the time of these tests.
+// noon is the current time in these tests.
 var noon = recorder.Noon
 
 var (
@@ -149,8 +149,8 @@ func FuzzCaption(f *testing.F) {
 	})
 }
 
-// FuzzStanding checks, for any session response, that no more bytes count as stored than the file has, and that a video
-// has a valid id.
+// FuzzStanding checks, for any session response, that the number of stored bytes does not exceed the file's size, and
+// that a video has a valid id.
 func FuzzStanding(f *testing.F) {
 	f.Add(308, "bytes=0-262143", "", "", int64(1<<20))
 	f.Add(308, "bytes=0-999999999999999999", "", "", int64(10))

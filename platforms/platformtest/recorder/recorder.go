@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recorder is a server for tests of a single platform: it sends configured responses and records requests. What
-// platforms have in common is tested against the sandbox; see package platformtest.
+// Package recorder provides a server for tests of a single platform: it sends configured responses and records
+// requests. The behavior that platforms have in common is tested against the sandbox; see package platformtest.
 package recorder
 
 import (
@@ -36,7 +36,7 @@ type Request struct {
 	Body   string
 }
 
-// Noon is the time of tests with a recorder.
+// Noon is the current time in tests with a recorder.
 var Noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // Server is a server that sends configured responses.
