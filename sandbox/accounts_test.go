@@ -29,7 +29,8 @@ var identities = []struct {
 	{"bluesky", "GET", "/bluesky/xrpc/com.atproto.server.getSession", "", "", "did"},
 }
 
-// numbered returns an account's id on a platform with a number in it. On Bluesky, ids have no digits but 2 to 7.
+// numbered returns an account id that contains a number, in a platform's format. On Bluesky, ids contain only the
+// digits 2 to 7.
 func numbered(platform, number string) string {
 	if platform != "bluesky" {
 		return number

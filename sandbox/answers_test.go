@@ -37,7 +37,7 @@ func (b *box) each(t *testing.T, send func(string) reply, rows []row) {
 	}
 }
 
-// apart is each with a new sandbox for each row, for requests that publish one post if they succeed.
+// apart is like each, but with a new sandbox for each row, for requests that publish one post if they succeed.
 func apart(t *testing.T, send func(*box, string) reply, rows []row) {
 	t.Helper()
 	for _, r := range rows {
@@ -103,7 +103,7 @@ func matches(got, operator, want string) bool {
 	return json.Unmarshal([]byte(got), &list) == nil && strconv.Itoa(len(list)) == want || got == "" && want == "0"
 }
 
-// shown returns as text the body for the empty path, a header, or the value at a path: "" if there is none.
+// shown returns, as text, the body for the empty path, a header, or the value at a path; "" if there is none.
 func (r reply) shown(path string) string {
 	if path == "" {
 		return strings.TrimSpace(r.body)
@@ -135,12 +135,12 @@ func same(t *testing.T, why string, want, got any, options ...cmp.Option) {
 // made is the answer to a request that creates an object on one of Meta's platforms.
 var made = is{200, "id=*"}
 
-// graphError is an error of one of Meta's Graph APIs.
+// graphError returns the expected error of one of Meta's Graph APIs.
 func graphError(code int, message string) is {
 	return is{400, fmt.Sprint("error.code=", code), "error.message~" + message, "error.fbtrace_id=*"}
 }
 
-// graphSubcode is a Graph error that has a subcode.
+// graphSubcode returns an expected Graph error with a subcode.
 func graphSubcode(code, subcode int) is {
 	return append(graphError(code, ""), fmt.Sprint("error.error_subcode=", subcode))
 }
@@ -148,15 +148,15 @@ func graphSubcode(code, subcode int) is {
 // missing is the Graph error for an object that does not exist, or that belongs to another account.
 var missing = graphSubcode(100, 33)
 
-// tiktokError is an error in TikTok's envelope.
+// tiktokError returns an expected error in TikTok's envelope.
 func tiktokError(status int, code string) is {
 	return is{status, "error.code=" + code, "error.log_id=*"}
 }
 
-// youtubeError is an error in Google's envelope.
+// youtubeError returns an expected error in Google's envelope.
 func youtubeError(status int, reason string) is {
 	return is{status, fmt.Sprint("error.code=", status), "error.errors.0.reason=" + reason}
 }
 
-// xProblem is an error of X. in is part of its body.
+// xProblem returns an expected error from X. in is part of its body.
 func xProblem(status int, in string) is { return is{status, fmt.Sprint("status=", status), "~" + in} }

@@ -19,10 +19,10 @@ const (
 	skyPosts    = "?repo=" + blueskyDID + "&collection=app.bsky.feed.post"
 )
 
-// blueskyError is an error of Bluesky.
+// blueskyError returns an expected error from Bluesky.
 func blueskyError(status int, name string) is { return is{status, "error=" + name, "message=*"} }
 
-// bearer returns what requests send for an access token in the control API: on Bluesky, the token of a session.
+// bearer returns the token that requests send for an access token from the control API: on Bluesky, a session's token.
 func (b *box) bearer(platform, token string) string {
 	b.t.Helper()
 	if platform != "bluesky" {
@@ -65,7 +65,7 @@ func (s sky) put(key, record string) reply {
 	return s.send("repo.putRecord", `{"repo":"`+blueskyDID+`","collection":"app.bsky.feed.post","rkey":"`+key+`","swapRecord":null,"record":`+record+`}`)
 }
 
-// skyRecord is a record with a text and other fields.
+// skyRecord returns a record with a text and other fields.
 func skyRecord(text string, fields ...string) string {
 	return `{"$type":"app.bsky.feed.post","text":` + fmt.Sprintf("%q", text) + `,"createdAt":"2026-12-01T09:00:00.123Z"` + strings.Join(append([]string{""}, fields...), ",") + `}`
 }

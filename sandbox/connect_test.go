@@ -23,7 +23,7 @@ type connector struct {
 	dialog, token string
 	// dialogParams and tokenParams are the additional parameters of the dialog and the token request, as queries.
 	dialogParams, tokenParams string
-	// used is a part of the response to a used code.
+	// used is part of the response to a used code.
 	used string
 	// answer is the expected content of the response to a code.
 	answer is
@@ -69,7 +69,7 @@ func connectors() []connector {
 	}
 }
 
-// client is the name of the parameter with the client's id.
+// client returns the name of the parameter with the client's id.
 func (c connector) client() string {
 	if c.platform == "tiktok" {
 		return "client_key"

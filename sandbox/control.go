@@ -21,7 +21,7 @@ import (
 // maxControlBody is the maximum request size of the control API, in bytes.
 const maxControlBody = 1 << 20
 
-// controlError is an error response of the control API.
+// controlError is an error response from the control API.
 type controlError struct {
 	status  int
 	code    string

@@ -107,7 +107,7 @@ func (s *Server) getFaults(*http.Request) (int, any, error) {
 	return http.StatusOK, out, nil
 }
 
-// showFault is the inverse of postFault's decoding. It includes all headers of the fault.
+// showFault is the inverse of postFault's decoding. It includes all of the fault's headers.
 func showFault(f *faults.Fault) controlFault {
 	out := controlFault{
 		Platform: f.Platform, Operation: f.Operation, Kind: f.Kind, Times: &f.Times, Percent: f.Percent, Seed: f.Seed, Account: f.Account,

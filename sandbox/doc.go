@@ -16,7 +16,7 @@
 //	/instagram/…              the Instagram API: accounts, pictures, reels and carousels; see below for its hosts
 //	/tiktok/…                 TikTok's API: accounts, and posts of videos and photos; the host of uploads is /tiktok/video/
 //	/mastodon/…               the API of a Mastodon server: accounts, and posts of text, images or a video
-//	/bluesky/…                the API of a server of Bluesky's accounts: sessions of app passwords, and posts of text, images or a video
+//	/bluesky/…                the API of a Bluesky account server: app password sessions, and posts of text, images or a video
 //	/youtube/…                the YouTube Data API: channels and videos; Google's token endpoint is /youtube/token
 //	/                         pages for people: the accounts, a feed for each
 //	/_control/…               the control API for tests, see below
@@ -60,7 +60,7 @@
 // time that the platform processes an upload before it can be published (null: the platform's default).
 // processing_error makes the processing fail with this error, in the platform's own naming. pages are the ids of other
 // Facebook Pages that the same person manages. The rate limits and quotas that the platforms document, other than the
-// number of posts, are not simulated: tests would reach them.
+// number of posts, are not simulated, because tests would reach them.
 //
 // A post has a detail: the options that the platform accepted with it, in the format of its simulator.
 //
@@ -81,9 +81,9 @@
 //	token_expired   responds as to an expired token; token_revoked as to a revoked one
 //	stale_list      makes listings lag by delay_ms
 //
-// A request meets at most one fault that responds or closes the connection, one delay and one stale list, each time
-// the oldest one. `*` matches every operation, with three exceptions: stale_list matches listings only,
-// publishes_and_refuses matches publish only, and token_expired does not match refresh_token. The operations by
+// A request meets at most one fault that responds or closes the connection, one delay and one stale list, always the
+// oldest one. `*` matches every operation, with three exceptions: stale_list matches only listings,
+// publishes_and_refuses matches only publish, and token_expired does not match refresh_token. The operations by
 // platform are:
 //
 //	identity       X /2/users/me; Threads, Instagram and Facebook /me; TikTok /v2/user/info/ and creator_info; YouTube channels; Mastodon verify_credentials;

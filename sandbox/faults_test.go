@@ -100,7 +100,7 @@ func TestDelayedRequestActsAfterDisconnect(t *testing.T) {
 	same(t, "posts after the delay", []string{"late"}, b.texts())
 }
 
-// delayed sends a post whose response a fault of the kind delays, and returns the channel with its error.
+// delayed sends a post whose response is delayed by a fault of the given kind, and returns the channel for its error.
 func (b *box) delayed(kind, text string) <-chan error {
 	b.t.Helper()
 	b.fault(`{"platform":"x","operation":"publish","kind":"` + kind + `","delay_ms":5000}`)

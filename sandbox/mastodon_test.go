@@ -22,7 +22,7 @@ const (
 	mastodonListing  = "/mastodon/api/v1/accounts/" + mastodonID + "/statuses"
 )
 
-// mastodonError is an error of Mastodon whose text contains the words.
+// mastodonError returns an expected error from Mastodon whose text contains the words.
 func mastodonError(status int, words string) is { return is{status, "error=*", "~" + words} }
 
 // toot posts a form to Mastodon.
@@ -37,7 +37,7 @@ func (b *box) tooted(text string) string {
 	return b.toot(url.Values{"status": {text}}.Encode()).want(b.t, "the post", 200).text("id")
 }
 
-// mastodonForm is an upload with a file and other fields.
+// mastodonForm returns the form of an upload with a file and other fields.
 func mastodonForm(t *testing.T, mime string, file []byte, fields ...string) (contentType, body string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -239,7 +239,7 @@ func TestMastodonScopes(t *testing.T) {
 	redeem(code(), secret).want(t, "the next consent has another token", 200, "!"+token)
 }
 
-// TestMastodonConsent requests what an app may not have.
+// TestMastodonConsent opens the consent page with requests that an app must not make.
 func TestMastodonConsent(t *testing.T) {
 	b := start(t, "")
 	id := b.call(http.MethodPost, "/mastodon/api/v1/apps", "", formType, "client_name=Herald&redirect_uris=https://a.example/back&scopes=read+write:media").
@@ -263,7 +263,7 @@ func TestMastodonConsent(t *testing.T) {
 	b.page("/mastodon/.well-known/oauth-authorization-server").want(t, "the server announces PKCE", 200, "code_challenge_methods_supported.0=S256")
 }
 
-// TestMastodonAppTokens requests tokens of an app itself, which shows whether the server still has the app.
+// TestMastodonAppTokens requests tokens for an app itself, which shows whether the server still knows the app.
 func TestMastodonAppTokens(t *testing.T) {
 	b := start(t, "")
 	app := b.call(http.MethodPost, "/mastodon/api/v1/apps", "", formType, "client_name=a&redirect_uris=https://a.example/back&scopes=read").want(t, "an app", 200)

@@ -104,7 +104,7 @@ func TestPlatformsHaveDistinctStyles(t *testing.T) {
 	b.page("/").want(t, "one platform's accounts do not displace others", "~11 more accounts are not listed", `~href="/accounts/youtube/`)
 }
 
-// Users may reach the sandbox at a different address than Herald, as in a cluster.
+// As in a cluster, users may reach the sandbox at a different address from Herald.
 func TestAddressesForBrowsersAndPrograms(t *testing.T) {
 	const public = "http://127.0.0.1:19100"
 	b := &box{t: t, clock: newClock(), siteURL: public}

@@ -172,7 +172,7 @@ func TestPublishesAndRefusesAffectsPublicationsOnly(t *testing.T) {
 }
 
 func TestFaultPercentage(t *testing.T) {
-	// refused returns which of 40 requests a seed refuses.
+	// refused returns the indexes of those of 40 requests that a seed refuses.
 	refused := func(seed int) (out []int) {
 		b := start(t, "")
 		b.fault(fmt.Sprintf(`{"platform":"x","operation":"publish","kind":"publishes_and_refuses","refusal":"invalid",`+

@@ -158,7 +158,7 @@ func testKilled(t *testing.T, post poster) {
 	}
 }
 
-// killedWorkers is the number of concurrent clients at the kill.
+// killedWorkers is the number of concurrent clients when the process is killed.
 const killedWorkers = 4
 
 // postUntilKilled posts concurrently from several clients, kills the process after 100 responses, and returns the text
@@ -287,7 +287,7 @@ func TestConcurrency(t *testing.T) {
 	same(t, "posts after a kill", workers*each, len(c.texts()))
 }
 
-// TestOneConcurrentRequestSucceeds sends the same request concurrently. Exactly one may succeed.
+// TestOneConcurrentRequestSucceeds sends the same request concurrently. Exactly one must succeed.
 func TestOneConcurrentRequestSucceeds(t *testing.T) {
 	b := start(t, t.TempDir())
 	container := b.container(query("text=once"))

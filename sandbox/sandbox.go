@@ -69,7 +69,7 @@ type platform interface {
 	pages.Platform
 	// Register adds the platform's API to mux.
 	Register(mux *http.ServeMux)
-	// CheckAccount returns an error if a test may not create such an account.
+	// CheckAccount returns an error if a test cannot create such an account.
 	CheckAccount(id, username string) error
 	// DefaultUsername derives a username from an account id.
 	DefaultUsername(id string) string
@@ -182,8 +182,8 @@ func (s *Server) start() error {
 // ServeHTTP serves the simulated platforms, the pages and the control API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// AwaitFetched waits until all files named by earlier requests have been fetched and checked. It is for tests with an in-process sandbox.
-// No request may arrive during the call.
+// AwaitFetched waits until all files named by earlier requests have been fetched and checked. It is for tests with an
+// in-process sandbox. Requests must not arrive during the call.
 func (s *Server) AwaitFetched() { s.blobs.AwaitPulls() }
 
 // Close ends waiting requests and closes the database. Acknowledged changes are durable even without it.

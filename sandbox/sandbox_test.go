@@ -216,7 +216,7 @@ func (b *box) fault(body string) {
 	b.control(http.MethodPost, "/faults", body, http.StatusCreated)
 }
 
-// set changes settings of a platform's demo account.
+// set changes settings of the demo account on a platform.
 func (b *box) set(platform, settings string) {
 	b.t.Helper()
 	b.control(http.MethodPut, "/accounts/"+platform+"/"+demo(b.t, platform).ID, settings, http.StatusOK)
@@ -240,7 +240,7 @@ func (b *box) restart() *box {
 	return b.restarted(func() {})
 }
 
-// restarted is restart with an action between the two servers.
+// restarted is like restart, but calls between after the first server has stopped.
 func (b *box) restarted(between func()) *box {
 	b.t.Helper()
 	if err := b.server.Close(); err != nil {
@@ -285,13 +285,13 @@ func (b *box) texts() []string {
 	return b.control(http.MethodGet, "/posts", "", http.StatusOK).each("data", "text")
 }
 
-// callsOn returns the number of calls of a platform's operation.
+// callsOn returns the number of calls to a platform's operation.
 func (b *box) callsOn(platform, operation string) int {
 	b.t.Helper()
 	return b.countOn(platform, operation, "count")
 }
 
-// countOn returns a number that is counted for a platform's operation.
+// countOn returns one of the counts for a platform's operation.
 func (b *box) countOn(platform, operation, number string) int {
 	b.t.Helper()
 	for _, entry := range b.control(http.MethodGet, "/calls", "", http.StatusOK).list("data") {

@@ -19,7 +19,7 @@ const (
 	threadsPath = "/threads/v1.0/" + threadsID
 )
 
-// query parses a query, which is a test's constant.
+// query parses a test's constant query string.
 func query(text string) url.Values {
 	values, err := url.ParseQuery(text)
 	if err != nil {

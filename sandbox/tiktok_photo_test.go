@@ -19,7 +19,7 @@ func (b *box) listOnTikTok(body string) reply {
 	return b.as("tiktok", http.MethodPost, "/tiktok/v2/video/list/?fields="+fields, jsonUTF8, body)
 }
 
-// pulledByTikTok is onTikTok for files fetched by TikTok. It waits until TikTok has fetched them or failed.
+// pulledByTikTok is like onTikTok, but for files fetched by TikTok. It waits until TikTok has fetched them or failed.
 func (b *box) pulledByTikTok(path, body string) reply {
 	b.t.Helper()
 	r := b.onTikTok(path, body)
@@ -225,8 +225,8 @@ func TestTikTokFetchesOverPlainHTTPFromAllowedHosts(t *testing.T) {
 	}
 }
 
-// TestTikTokIgnoresUnknownFields sends requests that TikTok accepts. A strict sandbox rejects them, so that tests notice
-// misspelt names.
+// TestTikTokIgnoresUnknownFields sends requests that TikTok accepts. A strict sandbox rejects them, so that tests
+// notice misspelled names.
 func TestTikTokIgnoresUnknownFields(t *testing.T) {
 	lenient, strict := startLenient(t), start(t, "")
 	for _, tt := range []struct{ why, method, path, body string }{
@@ -243,7 +243,8 @@ func TestTikTokIgnoresUnknownFields(t *testing.T) {
 	}
 }
 
-// TestTikTokQueriesPostsByID queries posts by ID. Only the account's public posts are returned, with the beginnings of their captions.
+// TestTikTokQueriesPostsByID queries posts by ID. Only the account's public posts are returned, with truncated
+// captions.
 func TestTikTokQueriesPostsByID(t *testing.T) {
 	b := start(t, "")
 	b.set("tiktok", `{"processing_ms":0,"listing_lag_ms":0}`)

@@ -39,12 +39,12 @@ func (b *box) startedOnTikTok(file []byte) reply {
 	return b.onTikTok("video/init/", `{`+directPost+`,`+fromFile(len(file), len(file), 1)+`}`).want(b.t, "the init", tiktokError(200, "ok")...)
 }
 
-// contentRange returns the header of a part of a file.
+// contentRange returns the Content-Range header for part of a file.
 func contentRange(first, end, total int) string {
 	return fmt.Sprintf("Content-Range: bytes %d-%d/%d", first, end-1, total)
 }
 
-// chunk sends a part of a file to an upload URL.
+// chunk sends part of a file to an upload URL.
 func (b *box) chunk(address string, file []byte, first, end int) reply {
 	b.t.Helper()
 	part := bytes.NewReader(file[first:end])
@@ -293,7 +293,7 @@ func TestTikTokDelayedChunkArrives(t *testing.T) {
 	}
 }
 
-// fileServer starts a shelf of files by their paths, and returns its address.
+// fileServer starts a shelf that serves files by path, and returns its address.
 func fileServer(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	shelved := map[string][]byte{}

@@ -45,7 +45,7 @@ func TestXPostsWithMedia(t *testing.T) {
 		"unfinished": func(b *box) string { return b.xStarted("video/mp4", "tweet_video", 9) },
 		"unknown":    func(*box) string { return "1234567" },
 	}
-	// send posts the media that the words before the colon name, with the text after it.
+	// send posts the media named by the words before the colon, with the text after it.
 	send := func(b *box, post string) reply {
 		media, text, _ := strings.Cut(post, ":")
 		ids, known := []string{}, map[string]string{}
@@ -164,7 +164,7 @@ func TestXTimelineShowsTheMedia(t *testing.T) {
 	b.get(timeline).want(t, "media are shown on request only", "data.1.attachments=")
 }
 
-// TestXMediaAndDuplicates posts the same text with and without media. X documents its duplicate check for text only, so
+// TestXMediaAndDuplicates posts the same text with and without media. X documents its duplicate check only for text, so
 // a publisher cannot rely on it for a post with media.
 func TestXMediaAndDuplicates(t *testing.T) {
 	b := start(t, "")
@@ -233,7 +233,8 @@ func TestXUploadContinuesAfterARestart(t *testing.T) {
 	}
 }
 
-// TestXConcurrentIdenticalChunks sends the same chunk concurrently from many clients. Its bytes may be stored only once.
+// TestXConcurrentIdenticalChunks sends the same chunk concurrently from many clients. Its bytes must be stored only
+// once.
 func TestXConcurrentIdenticalChunks(t *testing.T) {
 	b := start(t, "")
 	content := movie("isom", 640, 360, time.Second, 100_000)

@@ -106,7 +106,7 @@ func (b *box) xSent(mediaType, category string, content []byte) string {
 	return id
 }
 
-// xDone is xSent, and waits for the end of X's processing.
+// xDone is like xSent, but waits for the end of X's processing.
 func (b *box) xDone(mediaType, category string, content []byte) string {
 	b.t.Helper()
 	id := b.xSent(mediaType, category, content)

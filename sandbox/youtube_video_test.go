@@ -98,7 +98,8 @@ func TestYouTubeUploads(t *testing.T) {
 	})
 }
 
-// TestYouTubeEarlyThumbnail sets a video's thumbnail during processing. It is not applied to a Short only.
+// TestYouTubeEarlyThumbnail sets a video's thumbnail during processing. The only kind of video that it is not applied
+// to is a Short.
 func TestYouTubeEarlyThumbnail(t *testing.T) {
 	for why, tt := range map[string]struct {
 		width, height int

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package blobs stores the files received by the simulated platforms, on disk and by hash. Tests compare them with the
-// sent files, and pages show them. A video may have a gigabyte, so files are never held in memory.
+// sent files, and pages show them. A video may be a gigabyte in size, so files are never held in memory.
 package blobs
 
 import (

@@ -64,7 +64,7 @@ func receive(t *testing.T, data []byte) blobs.Blob {
 	return got
 }
 
-// tail is a 64×48 video of 1.5 seconds.
+// tail returns a 64×48 video that is 1.5 seconds long.
 func tail(t *testing.T) []byte {
 	t.Helper()
 	film, err := os.ReadFile("../../internal/media/probe/testdata/tail.mp4")
@@ -74,7 +74,7 @@ func tail(t *testing.T) []byte {
 	return film
 }
 
-// wantErr fails the test unless an error is of a kind.
+// wantErr fails the test unless err wraps want.
 func wantErr(t *testing.T, why string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {

@@ -21,8 +21,8 @@ import (
 // unknownType is the type of a file with unrecognized content.
 const unknownType = "application/octet-stream"
 
-// examine detects a file's type and dimensions. It uses other libraries than Herald, because shared ones would make the simulator accept
-// the same invalid files. Undetected fields are zero.
+// examine detects a file's type and dimensions. It does not use the same libraries as Herald, because shared ones would
+// make the simulator accept the same invalid files. Undetected fields are zero.
 func examine(file *os.File, blob *Blob) {
 	blob.MIMEType = unknownType
 	if _, err := file.Seek(0, io.SeekStart); err != nil {

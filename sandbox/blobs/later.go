@@ -17,8 +17,8 @@ type background struct {
 	cancel  context.CancelFunc
 }
 
-// PullLater fetches files sequentially in the background, each like Pull. It calls done with the files or the first error, unless the store
-// is closed first.
+// PullLater fetches files sequentially in the background, each as Pull does. It calls done with the files or the first
+// error, unless the store is closed first.
 func (s *Store) PullLater(urls []string, limit int64, follow Redirects, done func([]Blob, error)) {
 	b := &s.background
 	b.mu.Lock()
@@ -43,7 +43,7 @@ func (s *Store) PullLater(urls []string, limit int64, follow Redirects, done fun
 	})
 }
 
-// AwaitPulls waits for all earlier pulls. No pull may start during the call.
+// AwaitPulls waits for all earlier pulls. Pulls must not start during the call.
 func (s *Store) AwaitPulls() {
 	b := &s.background
 	b.mu.Lock() // a pull starts under the lock, so all earlier pulls are counted

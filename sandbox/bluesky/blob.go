@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxBlob is the limit of an upload, which is the server's setting (PDS_BLOB_UPLOAD_LIMIT).
+	// maxBlob is the maximum size of an upload, which is the server's setting (PDS_BLOB_UPLOAD_LIMIT).
 	maxBlob = 300_000_000
 	// blobLife is how long a file without a post is kept (AT Protocol, "Blobs": at least an hour).
 	blobLife = time.Hour
@@ -41,7 +41,7 @@ type blobRef struct {
 type upload struct {
 	// At is when the file was last uploaded.
 	At time.Time `json:"at"`
-	// Used reports that a post has had the file.
+	// Used is true once a post has used the file.
 	Used bool `json:"used,omitempty"`
 }
 
@@ -51,8 +51,8 @@ func uploadOf(c state.Container) upload {
 	return out
 }
 
-// uploadBlob is com.atproto.repo.uploadBlob. The type of a file is read from its content, and from the request only if
-// the content does not show it (packages/pds/src/actor-store/blob/transactor.ts).
+// uploadBlob implements com.atproto.repo.uploadBlob. The type of a file is read from its content, and from the request
+// only if the content does not show it (packages/pds/src/actor-store/blob/transactor.ts).
 func (p *Platform) uploadBlob(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r)
 	if !ok {
@@ -112,7 +112,7 @@ func (p *Platform) file(did, cid string) (state.Container, bool) {
 	return c, found && (kept.Used || p.Clock.Now().Before(kept.At.Add(blobLife)))
 }
 
-// use marks files as those of a post.
+// use marks files as used by a post.
 func (p *Platform) use(files []state.Container) error {
 	var failed error
 	for _, file := range files {
@@ -127,7 +127,7 @@ func (p *Platform) use(files []state.Container) error {
 	return failed
 }
 
-// getBlob is com.atproto.sync.getBlob, which is public. A file without a post is not served.
+// getBlob implements com.atproto.sync.getBlob, which is public. A file without a post is not served.
 func (p *Platform) getBlob(w http.ResponseWriter, r *faults.Request) {
 	query, with := p.params(r, "did", "cid")
 	file, found := p.file(query.Get("did"), query.Get("cid"))

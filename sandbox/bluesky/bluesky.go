@@ -36,7 +36,7 @@ type Platform struct {
 	writing simulator.Locks
 
 	mu sync.Mutex
-	// sessions has each session twice, by its access token and by its refresh token.
+	// sessions contains each session twice, by its access token and by its refresh token.
 	sessions map[string]*session
 }
 
@@ -80,7 +80,7 @@ func (*Platform) NewAccess(a state.Account) string {
 	return a.Username + ":" + password[:4] + "-" + password[4:8] + "-" + password[8:12] + "-" + password[12:]
 }
 
-// PostPath returns the path of a post's public page. Links have the DID, which remains when a handle changes.
+// PostPath returns the path of a post's public page. Links contain the DID, which does not change with the handle.
 func (p *Platform) PostPath(username, id string) string {
 	author := username
 	if account, found := p.Store.AccountNamed(Name, username); found {

@@ -33,13 +33,14 @@ func recordCID(record []byte) string {
 	return cid(cidOfRecord, hash[:])
 }
 
-// fileCID returns the id of a file with a hash in hexadecimal digits.
+// fileCID returns the id of the file with a hash in hexadecimal.
 func fileCID(hash string) string {
 	digest, _ := hex.DecodeString(hash) // the blob store wrote it
 	return cid(cidOfFile, digest)
 }
 
-// keyAlphabet has the digits of a record's key, in the order of their values (AT Protocol, "Timestamp Identifiers").
+// keyAlphabet contains the digits of a record's key, in the order of their values (AT Protocol, "Timestamp
+// Identifiers").
 const keyAlphabet = "234567abcdefghijklmnopqrstuvwxyz"
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// images is what a post shows (lexicon app.bsky.embed.images).
+// images is the embed of a post with images (lexicon app.bsky.embed.images).
 type images struct {
 	Type   string `json:"$type"`
 	Images []struct {
@@ -21,7 +21,7 @@ type images struct {
 	} `json:"images"`
 }
 
-// video is what a post shows (lexicon app.bsky.embed.video). Captions are not simulated.
+// video is the embed of a post with a video (lexicon app.bsky.embed.video). Captions are not simulated.
 type video struct {
 	Type   string  `json:"$type"`
 	Video  *blob   `json:"video"`
@@ -58,7 +58,7 @@ const (
 	maxThumbBytes = 1_000_000
 )
 
-// embed adds to a draft what it shows besides its text, and returns the files.
+// embed adds an embed to a draft, and returns its files.
 func (p *Platform) embed(account state.Account, draft *state.Draft, content json.RawMessage) ([]state.Container, *problem) {
 	if len(content) == 0 {
 		return nil, nil
@@ -140,7 +140,8 @@ func (p *Platform) embedExternal(account state.Account, content json.RawMessage)
 	return []state.Container{file}, nil
 }
 
-// referred returns the file that a record refers to. kind is the prefix of its media type, and most its largest size in bytes.
+// referred returns the file that a record refers to. kind is the prefix of its media type, and most its maximum size in
+// bytes.
 func (p *Platform) referred(account state.Account, to *blob, kind string, most int64) (state.Container, *problem) {
 	switch {
 	case to == nil || to.Type != "blob" || to.Ref.Link == "":

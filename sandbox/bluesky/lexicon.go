@@ -76,8 +76,8 @@ const (
 func wrong(text string) *problem { return invalid("Invalid " + posts + " record: " + text) }
 
 // draft reads a record. It returns the files that it refers to, and a problem if the server would not create it. The
-// server does not check what facets and replies refer to; the sandbox does, because such a post is not displayed as it
-// was meant.
+// server does not check what facets and replies refer to; the sandbox does, because such a post would not be displayed
+// as intended.
 func (p *Platform) draft(account state.Account, content json.RawMessage) (state.Draft, []state.Container, *problem) {
 	var post record
 	if with := p.parse(content, &post); with != nil {
@@ -110,7 +110,7 @@ func (p *Platform) draft(account state.Account, content json.RawMessage) (state.
 	return draft, files, p.broken("a post could not be encoded", account.ID, err)
 }
 
-// check validates the fields without parts.
+// check validates the fields that have no parts.
 func (r *record) check() *problem {
 	switch {
 	case r.Text == nil:

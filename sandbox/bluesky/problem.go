@@ -22,10 +22,10 @@ type problem struct {
 // invalid returns the error for a request that the server does not accept.
 func invalid(text string) *problem { return named("InvalidRequest", text) }
 
-// named returns an error of an invalid request that has a name of its own.
+// named returns an error for an invalid request that has a name of its own.
 func named(name, text string) *problem { return &problem{http.StatusBadRequest, name, text} }
 
-// unauthorized returns an error of package auth-verifier (packages/pds/src/auth-verifier.ts).
+// unauthorized returns an error from package auth-verifier (packages/pds/src/auth-verifier.ts).
 func unauthorized(name, text string) *problem { return &problem{http.StatusUnauthorized, name, text} }
 
 // problemFor returns the generic error for a status (packages/xrpc/src/types.ts).
@@ -52,7 +52,7 @@ func problemFor(status int) *problem {
 	}
 }
 
-// broken logs an internal error of the sandbox and returns the problem for it, or nil if err is nil.
+// broken logs an internal sandbox error and returns the problem for it, or nil if err is nil.
 func (p *Platform) broken(what, id string, err error) *problem {
 	if err == nil {
 		return nil
@@ -61,7 +61,7 @@ func (p *Platform) broken(what, id string, err error) *problem {
 	return problemFor(http.StatusInternalServerError)
 }
 
-// fail responds with an error. One without a name comes from a proxy in front of the server, in HTML.
+// fail responds with an error. An error without a name comes from a proxy in front of the server, in HTML.
 func (p *Platform) fail(w http.ResponseWriter, with *problem) {
 	if with.name == "" {
 		http.Error(w, "<html><body>"+with.text+"</body></html>", with.status)
@@ -79,7 +79,7 @@ func (p *Platform) write(w http.ResponseWriter, status int, body any) {
 }
 
 const (
-	// limitCalls and limitWindow are the general limit of an address's calls (Bluesky, "Rate Limits"). Calls never use
+	// limitCalls and limitWindow are the general limit on an address's calls (Bluesky, "Rate Limits"). Calls never use
 	// it up, because tests would exceed it.
 	limitCalls  = 3000
 	limitWindow = 5 * time.Minute
@@ -103,8 +103,8 @@ func (p *Platform) limited(w http.ResponseWriter, limit int, until time.Duration
 	p.fail(w, problemFor(http.StatusTooManyRequests))
 }
 
-// pointHeaders sets the headers of the limit of an account's writes, if it has less left than the general limit: a
-// response has the limit that is the closest to its end. An account's quota of posts replaces the points.
+// pointHeaders sets the headers of the limit on an account's writes if less of it remains than of the general limit: a
+// response contains the limit that is closest to being used up. An account's quota of posts replaces the points.
 func (p *Platform) pointHeaders(w http.ResponseWriter, a state.Account) {
 	limit, window := limitPoints, time.Hour
 	if quota := a.Settings.Quota; quota != nil {
@@ -123,7 +123,7 @@ func (d dialect) Fail(w http.ResponseWriter, _ faults.Operation, status int) {
 	d.p.fail(w, problemFor(status))
 }
 
-// RateLimited responds with 429 and the time when to retry.
+// RateLimited responds with 429 and the time at which to retry.
 func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, _ faults.Operation, retryAfter time.Duration) {
 	d.p.limited(w, limitPoints, retryAfter)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// describeServer is com.atproto.server.describeServer.
+// describeServer implements com.atproto.server.describeServer.
 func (p *Platform) describeServer(w http.ResponseWriter, r *faults.Request) {
 	p.write(w, http.StatusOK, map[string]any{
 		"did": "did:web:" + url.PathEscape(r.Host), "availableUserDomains": []string{".test"}, "inviteCodeRequired": true,
@@ -22,7 +22,7 @@ func (p *Platform) describeServer(w http.ResponseWriter, r *faults.Request) {
 	})
 }
 
-// resolveHandle is com.atproto.identity.resolveHandle, which is public.
+// resolveHandle implements com.atproto.identity.resolveHandle, which is public.
 func (p *Platform) resolveHandle(w http.ResponseWriter, r *faults.Request) {
 	query, with := p.params(r, "handle")
 	account, found := p.Store.AccountNamed(Name, strings.ToLower(query.Get("handle")))
@@ -36,7 +36,8 @@ func (p *Platform) resolveHandle(w http.ResponseWriter, r *faults.Request) {
 	p.write(w, http.StatusOK, map[string]string{"did": account.ID})
 }
 
-// getRecord is com.atproto.repo.getRecord, which is public. An account has one record besides its posts: its profile.
+// getRecord implements com.atproto.repo.getRecord, which is public. An account has one record besides its posts: its
+// profile.
 func (p *Platform) getRecord(w http.ResponseWriter, r *faults.Request) {
 	query, with := p.params(r, "repo", "collection", "rkey", "cid")
 	if with != nil {
@@ -71,8 +72,7 @@ const (
 	longestPage = 100
 )
 
-// listRecords is com.atproto.repo.listRecords, which is public. Records are in the order of their keys, the last one
-// first.
+// listRecords implements com.atproto.repo.listRecords, which is public. Records are in descending order of their keys.
 func (p *Platform) listRecords(w http.ResponseWriter, r *faults.Request) {
 	query, with := p.params(r, "repo", "collection", "limit", "cursor", "reverse")
 	if with != nil {

@@ -47,7 +47,7 @@ type write struct {
 	SwapCommit *string         `json:"swapCommit"`
 }
 
-// readWrite reads the input of a write to a request's own repository.
+// readWrite reads the input of a write to the requester's own repository.
 func (p *Platform) readWrite(r *faults.Request, account state.Account) (write, *problem) {
 	var in write
 	if with := p.decode(r, &in); with != nil {
@@ -67,9 +67,9 @@ func (p *Platform) readWrite(r *faults.Request, account state.Account) (write, *
 	return in, nil
 }
 
-// putRecord is com.atproto.repo.putRecord, which creates a record or replaces one. swapRecord is the id of the record to
-// replace, or null if there must not be one. Only creating is simulated. A record that equals the one there changes
-// nothing, whatever swapRecord is (packages/pds/src/api/com/atproto/repo/putRecord.ts).
+// putRecord implements com.atproto.repo.putRecord, which creates a record or replaces one. swapRecord is the id of the
+// record to replace, or null if there must not be one. Only creating is simulated. A record that equals the existing
+// one changes nothing, regardless of swapRecord (packages/pds/src/api/com/atproto/repo/putRecord.ts).
 func (p *Platform) putRecord(w http.ResponseWriter, r *faults.Request) {
 	p.writes(w, r, func(in *write, there string) *problem {
 		var swap *string
@@ -90,7 +90,7 @@ func (p *Platform) putRecord(w http.ResponseWriter, r *faults.Request) {
 	})
 }
 
-// createRecord is com.atproto.repo.createRecord, which chooses a key if there is none in the request.
+// createRecord implements com.atproto.repo.createRecord, which chooses a key if there is none in the request.
 func (p *Platform) createRecord(w http.ResponseWriter, r *faults.Request) {
 	p.writes(w, r, func(in *write, there string) *problem {
 		switch {
@@ -104,7 +104,8 @@ func (p *Platform) createRecord(w http.ResponseWriter, r *faults.Request) {
 	})
 }
 
-// writes creates a post. check validates the request: there is the id of the record under its key, or "".
+// writes creates a post. check validates the request; its argument there is the id of the existing record under the
+// key, or "".
 func (p *Platform) writes(w http.ResponseWriter, r *faults.Request, check func(in *write, there string) *problem) {
 	account, ok := p.authorized(w, r)
 	if !ok {
@@ -144,7 +145,7 @@ func (p *Platform) writes(w http.ResponseWriter, r *faults.Request, check func(i
 	p.publish(w, account, draft, files)
 }
 
-// publish creates a post, and responds with its place.
+// publish creates a post, and responds with its address and id.
 func (p *Platform) publish(w http.ResponseWriter, account state.Account, draft state.Draft, files []state.Container) {
 	post, err := p.Store.Publish(account.Key, draft)
 	if quota, full := errors.AsType[*state.QuotaError](err); full {
@@ -161,7 +162,7 @@ func (p *Platform) publish(w http.ResponseWriter, account state.Account, draft s
 	p.written(w, account, post, true)
 }
 
-// written responds with the place of a record.
+// written responds with a record's address and id.
 func (p *Platform) written(w http.ResponseWriter, account state.Account, post state.Post, changed bool) {
 	out := map[string]any{"uri": uri(account.ID, post.ID), "cid": detailOf(post).CID, "validationStatus": "valid"}
 	if changed {
@@ -171,12 +172,12 @@ func (p *Platform) written(w http.ResponseWriter, account state.Account, post st
 	p.write(w, http.StatusOK, out)
 }
 
-// commit returns the commit of the last change of a record, which is not in a real repository.
+// commit returns made-up values for the commit of a record's last change, because there is no real repository.
 func commit(post state.Post) map[string]string {
 	return map[string]string{"cid": recordCID([]byte(uri(post.AccountID, post.ID))), "rev": newKey(post.Stamp)}
 }
 
-// deleteRecord is com.atproto.repo.deleteRecord. Deleting what is not there succeeds.
+// deleteRecord implements com.atproto.repo.deleteRecord. Deleting a nonexistent record succeeds.
 func (p *Platform) deleteRecord(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r)
 	if !ok {

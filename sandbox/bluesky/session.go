@@ -15,23 +15,23 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// The lives of a session's tokens (packages/pds/src/account-manager/helpers/auth.ts). An account's token_ttl_s replaces
-// that of the access token.
+// The lifetimes of a session's tokens (packages/pds/src/account-manager/helpers/auth.ts). An account's token_ttl_s
+// replaces the access token's.
 const (
 	accessLife  = 2 * time.Hour
 	refreshLife = 90 * 24 * time.Hour
 )
 
-// session is a session of an app password.
+// session is a session that was created with an app password.
 type session struct {
 	account state.Key
-	// password is the handle and the app password that began the session.
+	// password is the handle and the app password that started the session.
 	password            string
 	access, refresh     string
 	accessEnds, allEnds time.Time
 }
 
-// createSession is com.atproto.server.createSession.
+// createSession implements com.atproto.server.createSession.
 func (p *Platform) createSession(w http.ResponseWriter, r *faults.Request) {
 	var in struct {
 		Identifier      *string `json:"identifier"`
@@ -108,8 +108,8 @@ func (p *Platform) end(s session) {
 	delete(p.sessions, s.refresh)
 }
 
-// refreshSession is com.atproto.server.refreshSession. A refresh token works once; the real server accepts it for two
-// more hours (packages/pds/src/account-manager/account-manager.ts).
+// refreshSession implements com.atproto.server.refreshSession. A refresh token works once; the real server accepts it
+// for two more hours (packages/pds/src/account-manager/account-manager.ts).
 func (p *Platform) refreshSession(w http.ResponseWriter, r *faults.Request) {
 	held, account, with := p.renewable(r)
 	if with != nil {
@@ -137,7 +137,7 @@ func (p *Platform) renewable(r *faults.Request) (session, state.Account, *proble
 	}
 }
 
-// deleteSession is com.atproto.server.deleteSession.
+// deleteSession implements com.atproto.server.deleteSession.
 func (p *Platform) deleteSession(w http.ResponseWriter, r *faults.Request) {
 	held, _, with := p.renewable(r)
 	if with != nil {
@@ -148,7 +148,7 @@ func (p *Platform) deleteSession(w http.ResponseWriter, r *faults.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// getSession is com.atproto.server.getSession.
+// getSession implements com.atproto.server.getSession.
 func (p *Platform) getSession(w http.ResponseWriter, r *faults.Request) {
 	if account, ok := p.authorized(w, r); ok {
 		p.write(w, http.StatusOK, shown(account))

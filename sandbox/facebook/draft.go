@@ -29,13 +29,14 @@ func detailOf(content json.RawMessage) (d draftDetail) {
 	return d
 }
 
-// feedOrDraft is POST /{id}/feed. Depending on the parameters, it publishes a post or creates an invisible draft.
+// feedOrDraft returns the handler of POST /{id}/feed. Depending on the parameters, it publishes a post or creates an
+// invisible draft.
 func (p *Platform) feedOrDraft() http.HandlerFunc {
 	publish, create := p.Route(faults.Publish, p.feed), p.Route(faults.Create, p.feed)
 	return p.byParams(publish, create, func(q *graph.Params) bool { return !q.Bool("published", true) })
 }
 
-// change is POST /{id} for a post: it publishes a draft or deletes a post.
+// change returns the handler of POST /{id} for a post, which publishes a draft or deletes a post.
 func (p *Platform) change() http.HandlerFunc {
 	publish, remove := p.Route(faults.Publish, p.publishDraft), p.Route(graph.OpDelete, graph.ByMethod(p.remove))
 	return p.byParams(remove, publish, func(q *graph.Params) bool { return q.Has("is_published") })
@@ -84,8 +85,8 @@ func (p *Platform) draftNode(r *http.Request, page state.Account, draft state.Co
 	return node
 }
 
-// publishDraft is POST /{id} with is_published. The post becomes visible under its draft's ID. For an already published
-// post it succeeds with the same response. This is our interpretation: no reference documents it.
+// publishDraft handles POST /{id} with is_published. The post becomes visible under its draft's ID. For an already
+// published post it succeeds with the same response. This is our interpretation: no reference documents it.
 func (p *Platform) publishDraft(c *graph.Call) (any, *graph.Error) {
 	page, bad := c.Account(scopePost)
 	if bad != nil {

@@ -18,7 +18,7 @@ import (
 // maxMessage is the maximum message length, in characters. Facebook does not document it; clients have used the number for years.
 const maxMessage = 63_206
 
-// feed is POST /{id}/feed.
+// feed handles POST /{id}/feed.
 func (p *Platform) feed(c *graph.Call) (any, *graph.Error) {
 	page, bad := c.Owner(scopePost, scopeRead)
 	if bad != nil {

@@ -16,7 +16,7 @@ import (
 // postFields are the simulated post fields. The response omits fields without a value.
 var postFields = []string{"id", "message", "created_time", "updated_time", "permalink_url", "is_published", "from", "attachments", "status_type"}
 
-// page is GET /me, and GET /{id} for the Page itself.
+// page handles GET /me, and GET /{id} for the Page itself.
 func (p *Platform) page(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Owner()
 	if bad != nil {
@@ -25,8 +25,8 @@ func (p *Platform) page(c *graph.Call) (any, *graph.Error) {
 	return c.Show(p.pageNode(c, account))
 }
 
-// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. In the sandbox these are the token's own Page and
-// the Pages in its settings.
+// pages handles GET /me/accounts: the Pages that the token's owner may use, with their tokens. In the sandbox these are
+// the token's own Page and the Pages in its settings.
 func (p *Platform) pages(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(scopeList)
 	if bad != nil {
@@ -50,7 +50,6 @@ func (p *Platform) pages(c *graph.Call) (any, *graph.Error) {
 	return c.ShowListed(nodes...)
 }
 
-// pageNode renders a Page.
 func (p *Platform) pageNode(c *graph.Call, account state.Account) graph.Node {
 	picture := graph.Node{
 		Type: "ProfilePictureSource", Values: map[string]any{"url": p.Avatar(c.Request.Request, account)},
@@ -71,7 +70,7 @@ func (p *Platform) pageNode(c *graph.Call, account state.Account) graph.Node {
 	}
 }
 
-// read is GET /{id} for a post or photo.
+// read handles GET /{id} for a post or photo.
 func (p *Platform) read(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(scopeRead)
 	if bad != nil {
@@ -84,7 +83,7 @@ func (p *Platform) read(c *graph.Call) (any, *graph.Error) {
 	return c.Show(node)
 }
 
-// remove is DELETE /{id} for a post (Graph's reference of Page Post, "Deleting").
+// remove handles DELETE /{id} for a post (Graph's Page Post reference, "Deleting").
 func (p *Platform) remove(c *graph.Call) (any, *graph.Error) {
 	page, bad := c.Account(scopePost)
 	if bad != nil {
@@ -96,7 +95,7 @@ func (p *Platform) remove(c *graph.Call) (any, *graph.Error) {
 	return map[string]bool{"success": true}, nil
 }
 
-// find returns a post or photo of page.
+// find returns one of page's posts or photos.
 func (p *Platform) find(r *http.Request, page state.Account, id string) (graph.Node, bool) {
 	if post, ok := p.Store.Post(Name, id); ok && post.AccountID == page.ID {
 		return p.post(r, page, post), true
@@ -142,7 +141,7 @@ func rank(id string) uint64 {
 	return sum.Sum64()
 }
 
-// published is GET /{id}/published_posts and GET /{id}/feed.
+// published handles GET /{id}/published_posts and GET /{id}/feed.
 func (p *Platform) published(c *graph.Call) (any, *graph.Error) {
 	page, bad := c.Owner(scopeRead)
 	if bad != nil {
@@ -151,7 +150,7 @@ func (p *Platform) published(c *graph.Call) (any, *graph.Error) {
 	return c.List(page, p.ranked(page), func(post state.Post) graph.Node { return p.post(c.Request.Request, page, post) })
 }
 
-// post renders a post of page.
+// post renders one of page's posts.
 func (p *Platform) post(r *http.Request, page state.Account, post state.Post) graph.Node {
 	at := post.CreatedAt().Format(graph.TimeForm)
 	values := map[string]any{

@@ -31,7 +31,8 @@ const (
 // photoTypes are the accepted file types of photos.
 var photoTypes = []string{"image/jpeg", "image/png", "image/gif", "image/bmp", "image/tiff"}
 
-// photos is POST /{id}/photos. Depending on the parameters, it publishes a photo or uploads an unpublished one.
+// photos returns the handler of POST /{id}/photos. Depending on the parameters, it publishes a photo or uploads an
+// unpublished one.
 func (p *Platform) photos() http.HandlerFunc {
 	publish, upload := p.Route(faults.Publish, p.photo), p.Route(faults.Upload, p.photo)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -163,7 +164,6 @@ func (p *Platform) photoOf(page state.Account, id string) (state.Container, bool
 	return photo, ok && !detailOf(photo.Detail).Draft && (photo.PostID != "" || p.Clock.Now().Before(photo.CreatedAt().Add(photoLife)))
 }
 
-// photoNode renders a photo.
 func (p *Platform) photoNode(r *http.Request, page state.Account, photo state.Container) graph.Node {
 	at := photo.CreatedAt().Format(graph.TimeForm)
 	values := map[string]any{

@@ -26,7 +26,7 @@ type counterKey struct {
 	operation Operation
 }
 
-// Count is the number of requests for an operation, and how many of them were in flight at one time at the most.
+// Count is the number of requests for an operation, and the maximum number of them in flight at one time.
 type Count struct {
 	Platform  string    `json:"platform"`
 	Operation Operation `json:"operation"`
@@ -79,7 +79,7 @@ func (b *Board) ClearFaults() {
 	b.waiting.Store(0)
 }
 
-// ClearCounts sets all counters to zero. Requests that are in flight stay counted as such.
+// ClearCounts sets all counters to zero. Requests in flight remain counted as such.
 func (b *Board) ClearCounts() {
 	b.countMu.Lock()
 	defer b.countMu.Unlock()

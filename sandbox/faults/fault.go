@@ -28,7 +28,7 @@ const (
 	Any Operation = "*"
 )
 
-// Kind is a kind of misbehaviour.
+// Kind is a kind of misbehavior.
 type Kind string
 
 // The kinds of faults.
@@ -62,7 +62,7 @@ const (
 	defaultRetryAfter = time.Minute
 )
 
-// Fault is a misbehaviour for matching requests.
+// Fault is a misbehavior for matching requests.
 type Fault struct {
 	Platform  string
 	Operation Operation
@@ -87,7 +87,7 @@ type Fault struct {
 	// RetryAfter is the retry delay of RateLimit and RefusalRateLimit; 0 means a minute.
 	RetryAfter time.Duration
 
-	// drawn reports, by Percent, whether the fault applies to the next matching request.
+	// drawn reports, according to Percent, whether the fault applies to the next matching request.
 	drawn func() bool
 }
 
@@ -96,8 +96,8 @@ func operations() []Operation {
 	return []Operation{Identity, RefreshToken, Upload, Metadata, Create, Publish, Status, List, Any}
 }
 
-// group is a set of mutually exclusive faults: a request meets at most one of each group. A delay and a dropped connection can be combined;
-// two statuses follow each other.
+// group is a set of mutually exclusive faults: a request meets at most one of each group. A delay and a dropped
+// connection can be combined; two statuses are applied one after the other.
 type group int
 
 const (
@@ -184,8 +184,8 @@ func (f Fault) draws() func() bool {
 	return func() bool { return random.IntN(100) < f.Percent }
 }
 
-// matches reports whether the fault applies to a request. `*` does not match every request: a stale list applies to listings only, a
-// refusal after publishing to publish only, and an expired access token only to requests that carry one.
+// matches reports whether the fault applies to a request. `*` does not match every request: a stale list applies only
+// to listings, a refusal after publishing only to publish, and an expired access token only to requests that carry one.
 func (f Fault) matches(platform string, op Operation, account func() string) bool {
 	if f.Platform != platform || (f.Operation != Any && f.Operation != op) {
 		return false

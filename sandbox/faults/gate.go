@@ -59,7 +59,7 @@ type Gate struct {
 	done  chan struct{}
 }
 
-// NewGate returns a gate that measures delays by clock.
+// NewGate returns a gate that measures delays with clock.
 func NewGate(board *Board, clock clock.Clock) *Gate {
 	return &Gate{board: board, clock: clock, done: make(chan struct{})}
 }

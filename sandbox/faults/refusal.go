@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// Refusal is a reason that platforms give for not publishing, and have given for posts that were online: Instagram's spam block
-// (gitroomhq/postiz-app#1681) and Facebook's transient error (arsduo/koala#699).
+// Refusal is a reason that platforms give for not publishing, and have given even for posts that they had published:
+// Instagram's spam block (gitroomhq/postiz-app#1681) and Facebook's transient error (arsduo/koala#699).
 type Refusal string
 
 // The refusals. Each platform has its own wording for them.
@@ -21,7 +21,7 @@ const (
 	RefusalRateLimit Refusal = "rate_limit"
 	// RefusalSpam: the account is temporarily blocked from posting.
 	RefusalSpam Refusal = "spam"
-	// RefusalPermission: the account or its token may not post.
+	// RefusalPermission: the account or its token is not allowed to post.
 	RefusalPermission Refusal = "permission"
 	// RefusalInvalid: the request is invalid.
 	RefusalInvalid Refusal = "invalid"

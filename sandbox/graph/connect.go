@@ -32,8 +32,8 @@ func (a *API) NewDialog(offers func(state.Account) bool) *oauth.Dialog {
 	})
 }
 
-// ExchangeCode is POST /oauth/access_token on Threads and Instagram, on hosts with a different error format. It accepts
-// every client ID and secret. answer returns the platform's fields in addition to the token.
+// ExchangeCode returns the handler of POST /oauth/access_token on Threads and Instagram, on hosts with a different
+// error format. It accepts every client ID and secret. answer returns the platform's fields in addition to the token.
 func (a *API) ExchangeCode(dialog *oauth.Dialog, answer func(oauth.Grant) map[string]any) Handler {
 	return func(c *Call) (any, *Error) {
 		client, secret := c.Params.Required("client_id"), c.Params.Required("client_secret")
@@ -65,7 +65,7 @@ func flat(message string) *Error {
 	return &Error{Status: http.StatusBadRequest, Type: typeOAuth, Code: http.StatusBadRequest, Message: message, flat: true}
 }
 
-// Lengthen is GET /access_token. It exchanges a short-lived token for a long-lived one.
+// Lengthen returns the handler of GET /access_token. It exchanges a short-lived token for a long-lived one.
 func (a *API) Lengthen(grantType, scope string) Handler {
 	return func(c *Call) (any, *Error) {
 		if _, bad := c.Account(scope); bad != nil {
@@ -121,7 +121,7 @@ func (a *API) RegisterFacebookLogin(api *http.ServeMux, base string, dialog *oau
 	}
 }
 
-// facebookToken is Facebook Login's GET or POST /oauth/access_token.
+// facebookToken returns the handler of Facebook Login's GET or POST /oauth/access_token.
 func (a *API) facebookToken(dialog *oauth.Dialog) Handler {
 	return func(c *Call) (any, *Error) {
 		q := c.Params
@@ -158,7 +158,7 @@ func (a *API) facebookToken(dialog *oauth.Dialog) Handler {
 	}
 }
 
-// permissions is GET /me/permissions. It returns the granted permissions only; declined ones are not stored.
+// permissions handles GET /me/permissions. It returns only the granted permissions; declined ones are not stored.
 func (*API) permissions(c *Call) (any, *Error) {
 	_, bearer, bad := c.token()
 	if bad != nil {
@@ -192,8 +192,8 @@ func (c *Call) PageToken(account state.Account) (string, *Error) {
 	return tokens.Access, nil
 }
 
-// Inspect is GET /debug_token. It returns a token's details. The call's own token may be such a token or an app token: the app's ID and
-// secret, separated by a bar.
+// Inspect handles GET /debug_token. It returns a token's details. The call's own token may be such a token or an app
+// token: the app's ID and secret, separated by a bar.
 func (a *API) Inspect(c *Call) (any, *Error) {
 	own := c.givenToken()
 	if id, secret, isApp := strings.Cut(own, "|"); !isApp || id == "" || secret == "" {

@@ -15,8 +15,8 @@ import (
 // Fail responds with the status.
 func (a *API) Fail(w http.ResponseWriter, _ faults.Operation, status int) { a.fail(w, failure(status)) }
 
-// RateLimited responds with a rate limit error in the API's own format. A header has the time until the next retry in whole minutes,
-// rounded up.
+// RateLimited responds with a rate limit error in the API's own format. A header contains the time until the next retry
+// in whole minutes, rounded up.
 func (a *API) RateLimited(w http.ResponseWriter, r *faults.Request, _ faults.Operation, retryAfter time.Duration) {
 	w.Header().Set("X-App-Usage", usage(100))
 	whose := a.account(r)

@@ -55,7 +55,7 @@ func (a *API) ReadForm(r *http.Request, part string, limit int64) (*http.Request
 	return r, params, bad
 }
 
-// readPlainForm is ReadForm for a body that is not multipart.
+// readPlainForm is like ReadForm, for a body that is not multipart.
 func (a *API) readPlainForm(r *http.Request) (*http.Request, *Params, *Error) {
 	content, err := io.ReadAll(io.LimitReader(r.Body, maxText))
 	if err != nil {

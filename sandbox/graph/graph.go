@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// NewestVersion is the newest Graph API version of Facebook and Instagram: v26.0, of 2026.
+// NewestVersion is the newest Graph API version of Facebook and Instagram: v26.0, from 2026.
 const NewestVersion = 26
 
 // API is a Graph API. It implements faults.Dialect.
@@ -182,7 +182,7 @@ func (c *Call) Show(node Node) (any, *Error) {
 	return body, nil
 }
 
-// ShowListed is Show for a node list.
+// ShowListed is like Show, for a list of nodes.
 func (c *Call) ShowListed(nodes ...Node) (any, *Error) {
 	data := make([]any, len(nodes))
 	for i, node := range nodes {

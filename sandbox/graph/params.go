@@ -88,7 +88,7 @@ func textOf(value json.RawMessage) string {
 	return text
 }
 
-// readTextParts reads a multipart form. It keeps the names of files only, so that they can be rejected.
+// readTextParts reads a multipart form. It keeps only the names of files, so that they can be rejected.
 func readTextParts(r *faults.Request) (url.Values, bool) {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || params["boundary"] == "" {

@@ -89,7 +89,7 @@ func (c *Call) Account(scopes ...string) (state.Account, *Error) {
 	return account, nil
 }
 
-// Owner is Account for a path that starts with the account's own ID or with me.
+// Owner is like Account, for a path that starts with the account's own ID or with me.
 func (c *Call) Owner(scopes ...string) (state.Account, *Error) {
 	account, bad := c.Account(scopes...)
 	if bad != nil {
@@ -101,8 +101,8 @@ func (c *Call) Owner(scopes ...string) (state.Account, *Error) {
 	return account, nil
 }
 
-// Refresh is GET /refresh_access_token. A day-old long-lived token gets a new one; there are no refresh tokens. If the control API sets
-// another lifetime, the minimum age shrinks in proportion.
+// Refresh returns the handler of GET /refresh_access_token. A day-old long-lived token gets a new one; there are no
+// refresh tokens. If the control API sets another lifetime, the minimum age shrinks in proportion.
 func (a *API) Refresh(grantType, scope string) Handler {
 	return func(c *Call) (any, *Error) {
 		account, bad := c.Account(scope)

@@ -17,7 +17,7 @@ var userFields = []string{
 	"website",
 }
 
-// me is GET /me: the account, or its linked Page.
+// me handles GET /me: the account, or its linked Page.
 func (l *login) me(c *graph.Call) (any, *graph.Error) {
 	if !l.linked {
 		return l.user(c)
@@ -33,7 +33,7 @@ func (l *login) me(c *graph.Call) (any, *graph.Error) {
 	return c.Show(page)
 }
 
-// user is GET /{id} for an account.
+// user handles GET /{id} for an account.
 func (l *login) user(c *graph.Call) (any, *graph.Error) {
 	account, bad := l.owner(c, l.read)
 	if bad != nil {
@@ -61,8 +61,8 @@ func (l *login) userNode(c *graph.Call, account state.Account) graph.Node {
 	return node
 }
 
-// pages is GET /me/accounts: the Pages that the token's owner may use, with their tokens. In the sandbox there is one Page, and one token
-// represents both the user and the Page.
+// pages handles GET /me/accounts: the Pages that the token's owner may use, with their tokens. In the sandbox there is
+// one Page, and one token represents both the user and the Page.
 func (l *login) pages(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(scopePageList)
 	if bad != nil {

@@ -43,7 +43,7 @@ func detailOf(content json.RawMessage) detail {
 	return out
 }
 
-// create is POST /{id}/media.
+// create handles POST /{id}/media.
 func (l *login) create(c *graph.Call) (any, *graph.Error) {
 	account, bad := l.owner(c, l.write)
 	if bad != nil {

@@ -19,7 +19,7 @@ import (
 // Name is the platform's name in the control API and the first segment of its paths.
 const Name = "instagram"
 
-// Operations of Instagram without a name in faults; only `*` matches them.
+// Instagram operations that have no name in faults; only `*` matches them.
 const (
 	opRead  faults.Operation = "read" // one published post
 	opLimit faults.Operation = "publishing_limit"

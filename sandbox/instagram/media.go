@@ -17,7 +17,7 @@ var mediaFields = []string{
 	"is_comment_enabled", "children",
 }
 
-// readMedia is GET /{id} for a post.
+// readMedia handles GET /{id} for a post.
 func (l *login) readMedia(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(l.read...)
 	if bad != nil {
@@ -30,7 +30,8 @@ func (l *login) readMedia(c *graph.Call) (any, *graph.Error) {
 	return c.Show(l.mediaNode(c.Request.Request, account, post))
 }
 
-// remove is DELETE /{id}. Instagram does not let a client delete a published post (IG Media reference: "This operation is not supported").
+// remove handles DELETE /{id}. Instagram does not let a client delete a published post (IG Media reference: "This
+// operation is not supported").
 func (l *login) remove(c *graph.Call) (any, *graph.Error) {
 	if _, bad := c.Account(l.write...); bad != nil {
 		return nil, bad
@@ -38,7 +39,7 @@ func (l *login) remove(c *graph.Call) (any, *graph.Error) {
 	return nil, graph.NoObject("delete", c.PathValue("id"))
 }
 
-// list is GET /{id}/media.
+// list handles GET /{id}/media.
 func (l *login) list(c *graph.Call) (any, *graph.Error) {
 	account, bad := l.owner(c, l.read)
 	if bad != nil {
@@ -47,7 +48,7 @@ func (l *login) list(c *graph.Call) (any, *graph.Error) {
 	return c.List(account, nil, func(post state.Post) graph.Node { return l.mediaNode(c.Request.Request, account, post) })
 }
 
-// mediaNode renders a post of account.
+// mediaNode renders one of account's posts.
 func (l *login) mediaNode(r *http.Request, account state.Account, post state.Post) graph.Node {
 	kept := detailOf(post.Detail)
 	values := map[string]any{

@@ -21,7 +21,7 @@ var statusTexts = map[string]string{
 	graph.Failed:     "Error: Media upload has failed with error code ",
 }
 
-// status is GET /{id} for a container.
+// status handles GET /{id} for a container.
 func (l *login) status(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(l.read...)
 	if bad != nil {
@@ -42,7 +42,7 @@ func (l *login) status(c *graph.Call) (any, *graph.Error) {
 	})
 }
 
-// publish is POST /{id}/media_publish.
+// publish handles POST /{id}/media_publish.
 func (l *login) publish(c *graph.Call) (any, *graph.Error) {
 	account, bad := l.owner(c, l.write)
 	if bad != nil {
@@ -83,7 +83,7 @@ func (l *login) publish(c *graph.Call) (any, *graph.Error) {
 // postQuota is an account's documented 24-hour quota. The platform's pages disagree; this is the number in its reference.
 const postQuota = 50
 
-// limit is GET /{id}/content_publishing_limit.
+// limit handles GET /{id}/content_publishing_limit.
 func (l *login) limit(c *graph.Call) (any, *graph.Error) {
 	account, bad := l.owner(c, l.write)
 	if bad != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// verifyCredentials is GET /api/v1/accounts/verify_credentials.
+// verifyCredentials handles GET /api/v1/accounts/verify_credentials.
 func (p *Platform) verifyCredentials(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, "read", "read:accounts", "profile")
 	if !ok {
@@ -22,7 +22,7 @@ func (p *Platform) verifyCredentials(w http.ResponseWriter, r *faults.Request) {
 	p.write(w, http.StatusOK, out)
 }
 
-// lookupAccount is GET /api/v1/accounts/lookup, which is public.
+// lookupAccount handles GET /api/v1/accounts/lookup, which is public.
 func (p *Platform) lookupAccount(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.Store.AccountNamed(Name, r.URL.Query().Get("acct"))
 	if !ok {
@@ -32,7 +32,7 @@ func (p *Platform) lookupAccount(w http.ResponseWriter, r *faults.Request) {
 	p.write(w, http.StatusOK, p.account(r.Request, account))
 }
 
-// readAccount is GET /api/v1/accounts/:id, which is public.
+// readAccount handles GET /api/v1/accounts/:id, which is public.
 func (p *Platform) readAccount(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.Store.Account(state.Key{Platform: Name, ID: r.PathValue("id")})
 	if !ok {

@@ -36,7 +36,7 @@ func (p *Platform) appOf(q *params) (found app, ok bool) {
 	return found, ok && secret == found.Secret
 }
 
-// registerApp is POST /api/v1/apps. Anyone may register one.
+// registerApp handles POST /api/v1/apps. Anyone may register an app.
 func (p *Platform) registerApp(w http.ResponseWriter, r *faults.Request) {
 	q, ok := readParams(r)
 	if !ok {
@@ -73,7 +73,7 @@ func (p *Platform) registerApp(w http.ResponseWriter, r *faults.Request) {
 	})
 }
 
-// verifyApp is GET /api/v1/apps/verify_credentials. The sandbox does not record which app a token belongs to.
+// verifyApp handles GET /api/v1/apps/verify_credentials. The sandbox does not record which app a token belongs to.
 func (p *Platform) verifyApp(w http.ResponseWriter, r *faults.Request) {
 	if _, _, ok := p.Authorized(r, Name); !ok {
 		p.fail(w, problemFor(http.StatusUnauthorized))

@@ -46,7 +46,7 @@ func configuration() map[string]any {
 // version is the version of Mastodon that the sandbox simulates.
 const version = "4.5.0"
 
-// instanceV2 is GET /api/v2/instance.
+// instanceV2 handles GET /api/v2/instance.
 func (p *Platform) instanceV2(w http.ResponseWriter, r *faults.Request) {
 	p.write(w, http.StatusOK, map[string]any{
 		"domain": r.Host, "title": "Sandbox", "version": version, "source_url": "https://github.com/mastodon/mastodon", "description": "A simulated server",
@@ -57,7 +57,7 @@ func (p *Platform) instanceV2(w http.ResponseWriter, r *faults.Request) {
 	})
 }
 
-// instanceV1 is GET /api/v1/instance, which Mastodon has deprecated and older clients read.
+// instanceV1 handles GET /api/v1/instance, which Mastodon has deprecated but older clients still read.
 func (p *Platform) instanceV1(w http.ResponseWriter, r *faults.Request) {
 	p.write(w, http.StatusOK, map[string]any{
 		"uri": r.Host, "title": "Sandbox", "short_description": "A simulated server", "description": "A simulated server", "email": "", "version": version,

@@ -56,7 +56,7 @@ type received struct {
 	focus       string
 }
 
-// upload is POST /api/v2/media, and its synchronous predecessor. An image is processed before the response.
+// upload handles POST /api/v2/media and its synchronous predecessor. An image is processed before the response.
 func (p *Platform) upload(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, "write", "write:media")
 	if !ok {
@@ -110,7 +110,7 @@ func (p *Platform) newMedia(account state.Account, parts received) (state.Contai
 	return made, p.broken("a file could not be kept", "", err)
 }
 
-// failed is the error for a file that could not be processed.
+// failed returns the error for a file that could not be processed.
 func failed() *problem { return invalid("Error processing thumbnail for uploaded media") }
 
 // receive reads an upload and stores its file.
@@ -213,13 +213,13 @@ func setFocus(m *media, focus string) *problem {
 // busy reports whether a file is still being processed.
 func (p *Platform) busy(c state.Container) bool { return p.Clock.Now().Before(c.ReadyAt) }
 
-// unattached returns a file of the account that no post has.
+// unattached returns the account's file with this id, unless it is part of a post or has expired.
 func (p *Platform) unattached(account state.Account, id string) (state.Container, bool) {
 	c, ok := p.Store.Container(Name, id)
 	return c, ok && c.AccountID == account.ID && c.PostID == "" && p.Clock.Now().Before(c.CreatedAt().Add(mediaLife))
 }
 
-// readMedia is GET /api/v1/media/:id. A file that belongs to a post is not found.
+// readMedia handles GET /api/v1/media/:id. A file that belongs to a post is not found.
 func (p *Platform) readMedia(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, "write", "write:media")
 	if !ok {
@@ -238,7 +238,7 @@ func (p *Platform) readMedia(w http.ResponseWriter, r *faults.Request) {
 	}
 }
 
-// changeMedia is PUT /api/v1/media/:id.
+// changeMedia handles PUT /api/v1/media/:id.
 func (p *Platform) changeMedia(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, "write", "write:media")
 	if !ok {

@@ -51,7 +51,7 @@ func (p *Platform) checkAuthorize(query url.Values) string {
 	return ""
 }
 
-// metadata is GET /.well-known/oauth-authorization-server (RFC 8414), which Mastodon has from version 4.3.
+// metadata handles GET /.well-known/oauth-authorization-server (RFC 8414), which Mastodon has had since version 4.3.
 func (p *Platform) metadata(w http.ResponseWriter, r *faults.Request) {
 	at := p.SiteURL(r.Request) + "/mastodon"
 	p.write(w, http.StatusOK, map[string]any{
@@ -63,7 +63,7 @@ func (p *Platform) metadata(w http.ResponseWriter, r *faults.Request) {
 	})
 }
 
-// token is POST /oauth/token (methods/oauth).
+// token handles POST /oauth/token (methods/oauth).
 func (p *Platform) token(w http.ResponseWriter, r *faults.Request) {
 	q, ok := readParams(r)
 	if !ok {
@@ -83,7 +83,7 @@ func (p *Platform) token(w http.ResponseWriter, r *faults.Request) {
 	}
 }
 
-// appToken issues a token of the app itself. The sandbox has no endpoints for it.
+// appToken issues a token for the app itself. The sandbox has no endpoints for it.
 func (p *Platform) appToken(w http.ResponseWriter, client *app, q *params) {
 	for scope := range strings.FieldsSeq(q.text("scope")) {
 		if !client.allows(scope) {
@@ -98,8 +98,8 @@ func (p *Platform) writeToken(w http.ResponseWriter, token, scopes string) {
 	p.write(w, http.StatusOK, map[string]any{"access_token": token, "token_type": "Bearer", "scope": scopes, "created_at": p.Clock.Now().Unix()})
 }
 
-// issue identifies a token: an app has one token of an account and scopes, which each exchange returns until it is revoked
-// (config/initializers/doorkeeper.rb, reuse_access_token).
+// issue identifies a token: an app has one token per account and set of scopes, which each exchange returns until it is
+// revoked (config/initializers/doorkeeper.rb, reuse_access_token).
 type issue struct {
 	app, account, scopes string
 }
@@ -124,7 +124,7 @@ func (p *Platform) exchange(w http.ResponseWriter, client *app, form url.Values)
 	p.writeToken(w, p.issued[of], of.scopes)
 }
 
-// revoke is POST /oauth/revoke. An app can revoke its own tokens only.
+// revoke handles POST /oauth/revoke. An app can revoke only its own tokens.
 func (p *Platform) revoke(w http.ResponseWriter, r *faults.Request) {
 	q, _ := readParams(r)
 	client, known := p.appOf(q)

@@ -22,7 +22,7 @@ type params struct {
 	read   []string
 }
 
-// maxForm is the maximum size of a form in memory, in bytes. Uploads are not read with it.
+// maxForm is the maximum size of a form in memory, in bytes. It does not apply to uploads.
 const maxForm = 1 << 20
 
 // readParams reads the parameters of a request. It returns false for a body in another format.
@@ -124,7 +124,7 @@ func (q *params) list(name string) []string {
 	}
 }
 
-// unknown returns a parameter that nothing has read, or "".
+// unknown returns a parameter that has not been read, or "".
 func (q *params) unknown() string {
 	for name := range q.values {
 		if !slices.Contains(q.read, name) {

@@ -45,7 +45,7 @@ func problemFor(status int) *problem {
 	}
 }
 
-// broken logs an internal error of the sandbox and returns the problem for it, or nil if err is nil.
+// broken logs an internal sandbox error and returns the problem for it, or nil if err is nil.
 func (p *Platform) broken(what, id string, err error) *problem {
 	if err == nil {
 		return nil
@@ -65,13 +65,13 @@ func (p *Platform) write(w http.ResponseWriter, status int, body any) {
 }
 
 const (
-	// limitCalls and limitWindow are the general limit of an account's calls (api/rate-limits). Calls never use it up,
+	// limitCalls and limitWindow are the general limit on an account's calls (api/rate-limits). Calls never use it up,
 	// because tests would exceed it.
 	limitCalls  = 300
 	limitWindow = 5 * time.Minute
 )
 
-// limitHeaders sets the headers of the general limit, unless a closer one is set.
+// limitHeaders sets the headers of the general limit, unless those of another limit are already set.
 func (p *Platform) limitHeaders(h http.Header) {
 	if h.Get("X-RateLimit-Limit") == "" {
 		setLimit(h, limitCalls, limitCalls-1, p.Clock.Now().Truncate(limitWindow).Add(limitWindow))
@@ -91,7 +91,7 @@ func (p *Platform) limitedUntil(w http.ResponseWriter, limit int, reset time.Tim
 	p.fail(w, problemFor(http.StatusTooManyRequests))
 }
 
-// quotaHeaders sets the headers of an account that has a quota of posts.
+// quotaHeaders sets the headers for an account that has a quota of posts.
 func (p *Platform) quotaHeaders(w http.ResponseWriter, a state.Account) {
 	if quota := a.Settings.Quota; quota != nil {
 		setLimit(w.Header(), *quota, max(0, *quota-p.Store.QuotaUsed(a.Key)), p.Clock.Now().Add(state.QuotaWindow))
@@ -125,7 +125,7 @@ func (d dialect) Fail(w http.ResponseWriter, _ faults.Operation, status int) {
 	d.p.fail(w, problemFor(status))
 }
 
-// RateLimited responds with 429 and the time when to retry.
+// RateLimited responds with 429 and the time at which to retry.
 func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, _ faults.Operation, retryAfter time.Duration) {
 	d.p.limitedUntil(w, limitCalls, d.p.Clock.Now().Add(retryAfter))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// visible returns the post of a request's path, if its reader may see it. The token is optional for public posts.
+// visible returns the post in a request's path if the requester may see it. The token is optional for public posts.
 func (p *Platform) visible(r *faults.Request) (state.Post, bool) {
 	post, found := p.Store.Post(Name, r.PathValue("id"))
 	reader, _, _ := p.Authorized(r, Name)
@@ -25,7 +25,7 @@ func isPublic(post state.Post) bool {
 	return slices.Contains([]string{"public", "unlisted"}, detailOf(post).Visibility)
 }
 
-// readStatus is GET /api/v1/statuses/:id.
+// readStatus handles GET /api/v1/statuses/:id.
 func (p *Platform) readStatus(w http.ResponseWriter, r *faults.Request) {
 	post, found := p.visible(r)
 	if !found {
@@ -40,7 +40,7 @@ func (p *Platform) author(post state.Post) state.Account {
 	return author
 }
 
-// readSource is GET /api/v1/statuses/:id/source.
+// readSource handles GET /api/v1/statuses/:id/source.
 func (p *Platform) readSource(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, "read", "read:statuses")
 	if !ok {
@@ -54,7 +54,7 @@ func (p *Platform) readSource(w http.ResponseWriter, r *faults.Request) {
 	p.write(w, http.StatusOK, map[string]string{"id": post.ID, "text": post.Text, "spoiler_text": detailOf(post).Spoiler})
 }
 
-// readContext is GET /api/v1/statuses/:id/context: the posts before and after one in its thread.
+// readContext handles GET /api/v1/statuses/:id/context: the posts before and after one in its thread.
 func (p *Platform) readContext(w http.ResponseWriter, r *faults.Request) {
 	post, found := p.visible(r)
 	if !found {
@@ -73,7 +73,7 @@ func (p *Platform) readContext(w http.ResponseWriter, r *faults.Request) {
 	p.write(w, http.StatusOK, map[string]any{"ancestors": before, "descendants": after})
 }
 
-// deleteStatus is DELETE /api/v1/statuses/:id, which returns the deleted post with its source.
+// deleteStatus handles DELETE /api/v1/statuses/:id, which returns the deleted post with its source.
 func (p *Platform) deleteStatus(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, "write", "write:statuses")
 	if !ok {
@@ -94,8 +94,8 @@ const (
 	longestPage = 40
 )
 
-// listStatuses is GET /api/v1/accounts/:id/statuses. A limit beyond the maximum counts as the maximum
-// (app/controllers/api/base_controller.rb). There are no boosts here.
+// listStatuses handles GET /api/v1/accounts/:id/statuses. A limit beyond the maximum counts as the maximum
+// (app/controllers/api/base_controller.rb). Boosts are not simulated.
 func (p *Platform) listStatuses(w http.ResponseWriter, r *faults.Request) {
 	account, found := p.Store.Account(state.Key{Platform: Name, ID: r.PathValue("id")})
 	reader, bearer, ok := p.Authorized(r, Name)
@@ -126,7 +126,7 @@ func (p *Platform) listStatuses(w http.ResponseWriter, r *faults.Request) {
 	p.write(w, http.StatusOK, out)
 }
 
-// readRange reads the parameters of a listing. Others than the account itself see public posts only.
+// readRange reads the parameters of a listing. Only the account itself sees posts that are not public.
 func (p *Platform) readRange(r *faults.Request, own bool) (state.Range, *problem) {
 	q, _ := readParams(r)
 	part := state.Range{Limit: defaultPage, Lag: r.ListLag}

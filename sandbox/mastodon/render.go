@@ -80,7 +80,8 @@ func content(text string) string {
 	return "<p>" + strings.ReplaceAll(paragraphs, "\n", "<br />") + "</p>"
 }
 
-// remote matches a mention of an account on another server, of which only the name counts (user/posting, "Mentions").
+// remote matches a mention of an account on another server, of which only the username counts toward the length
+// (user/posting, "Mentions").
 var remote = regexp.MustCompile(`(^|[^/\w])@(([a-zA-Z0-9_]+)([a-zA-Z0-9_.-]+[a-zA-Z0-9_]+)?)@[\w.-]+[\w]`)
 
 // length returns the number of characters of a post: grapheme clusters, where an address counts as 23

@@ -39,8 +39,8 @@ func detailOf(post state.Post) detail {
 	return out
 }
 
-// createStatus is POST /api/v1/statuses. With an Idempotency-Key that was used within the last hour, it returns the
-// earlier post, whatever the other parameters, or 404 if that post has been deleted since
+// createStatus handles POST /api/v1/statuses. With an Idempotency-Key that was used within the last hour, it returns
+// the earlier post, regardless of the other parameters, or 404 if that post has been deleted since
 // (app/services/post_status_service.rb).
 func (p *Platform) createStatus(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, "write", "write:statuses")
@@ -108,8 +108,8 @@ func (p *Platform) refusePost(w http.ResponseWriter, account state.Account, err 
 	p.fail(w, p.broken("a post could not be kept", account.ID, err))
 }
 
-// noMedia is the error for files that do not exist or that a post has already (app/services/post_status_service.rb).
-// Older versions ignore such files.
+// noMedia returns the error for files that do not exist or already belong to a post
+// (app/services/post_status_service.rb). Older versions ignore such files.
 func noMedia(ids string) *problem {
 	return notValid("Media " + ids + " not found or already attached to another post")
 }
@@ -146,7 +146,7 @@ func (p *Platform) readStatusParams(r *faults.Request, account state.Account) (s
 	return draft, p.broken("a post could not be encoded", "", err)
 }
 
-// languages are some of the codes of ISO 639. Mastodon ignores a code that it does not know.
+// languages contains some ISO 639 codes. Mastodon ignores a code that it does not know.
 const languages = " ar bg ca cs da de el en eo es et fa fi fr ga gl he hi hr hu id is it ja ko lt lv nb nl nn no pl pt ro ru sk sl sr sv th tr uk vi zh "
 
 // checkStatus validates a post, and sets its default visibility.

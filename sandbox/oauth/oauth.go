@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oauth simulates a user's authorization of a client, for all platforms: the consent page and its authorization codes (RFC 6749,
-// section 4.1, with PKCE of RFC 7636). Each platform implements its own token endpoint and wording.
+// Package oauth simulates a user's authorization of a client, for all platforms: the consent page and its authorization
+// codes (RFC 6749, section 4.1, and RFC 7636, PKCE). Each platform implements its own token endpoint and wording.
 package oauth
 
 import (

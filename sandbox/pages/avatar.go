@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// palette has pairs of matching colours that suit white letters.
+// palette contains pairs of matching colors that suit white letters.
 var palette = [][2]string{
 	{"#6366f1", "#8b5cf6"},
 	{"#0ea5e9", "#2563eb"},
@@ -27,11 +27,11 @@ var palette = [][2]string{
 	{"#64748b", "#334155"},
 }
 
-// avatarSVG is a picture with two colours and some letters.
+// avatarSVG is a picture with two colors and some letters.
 const avatarSVG = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 96 96" width="96" height="96"><defs><linearGradient id="g" x1="0" y1="0" x2="1" y2="1"><stop offset="0" stop-color="%s"/><stop offset="1" stop-color="%s"/></linearGradient></defs>` +
 	`<rect width="96" height="96" fill="url(#g)"/><text x="48" y="50" text-anchor="middle" dominant-baseline="central" font-family="system-ui, sans-serif" font-size="38" font-weight="600" fill="#fff">%s</text></svg>`
 
-// avatar draws an account's picture: its initials on a colour derived from its key.
+// avatar draws an account's picture: its initials on a color derived from its key.
 func (s *Site) avatar(w http.ResponseWriter, r *http.Request) {
 	id, isSVG := strings.CutSuffix(r.PathValue("file"), ".svg")
 	account, ok := s.store.Account(state.Key{Platform: r.PathValue("platform"), ID: id})

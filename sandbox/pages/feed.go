@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// feedPosts is the number of an account's posts that one page of its feed covers. Their chains are shown whole.
+	// feedPosts is the number of an account's posts that one page of its feed covers. Their chains are shown in full.
 	feedPosts = 50
 	// groupAccounts is the number of accounts per platform on the first page.
 	groupAccounts = 50
@@ -208,7 +208,7 @@ func (s *Site) post(w http.ResponseWriter, r *http.Request, platform Platform, i
 	render(w, http.StatusOK, page.render())
 }
 
-// profile redirects from a platform's address of an account to its feed.
+// profile redirects from an account's address on a platform to its feed.
 func (s *Site) profile(w http.ResponseWriter, r *http.Request, platform Platform, username string) {
 	account, ok := s.store.AccountNamed(platform.Name(), username)
 	if !ok {

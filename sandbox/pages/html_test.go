@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestHostile renders hostile input, which must appear on the page as text only.
+// TestHostile renders hostile input, which must appear on the page only as text.
 func TestHostile(t *testing.T) {
 	tests := map[string]struct {
 		reason    string

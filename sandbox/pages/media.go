@@ -31,7 +31,7 @@ func (s *Site) mediaOf(p state.Post) []mediaView {
 	return out
 }
 
-// media serves a file by its hash with its detected type, if pages show this type.
+// media serves the file with a hash as its detected type, if pages show this type.
 func (s *Site) media(w http.ResponseWriter, r *http.Request) {
 	hash := r.PathValue("hash")
 	blob, known := s.blobs.Get(hash)

@@ -36,7 +36,7 @@ type Platform interface {
 
 // apiBeside is a platform whose API addresses look like page addresses.
 type apiBeside interface {
-	// APIAt returns the API if an address that matched a page pattern belongs to the API; nil for a page.
+	// APIAt returns the API if an address that matched a page pattern belongs to the API, or nil for a page.
 	APIAt(r *http.Request) http.Handler
 }
 
@@ -81,8 +81,8 @@ func (s *Site) Register(mux *http.ServeMux) error {
 	return nil
 }
 
-// address serves a platform's public address of a post or an account. As on the platforms, the username in a post's address is ignored: the
-// ID determines the post, and other addresses redirect to the right one.
+// address serves the public addresses of a platform's posts and accounts. As on the platforms, the username in a post's
+// address is ignored: the ID determines the post, and other addresses redirect to the right one.
 func (s *Site) address(p Platform) http.HandlerFunc {
 	shared, _ := p.(apiBeside)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -134,7 +134,7 @@ func render(w http.ResponseWriter, status int, content g.Node) {
 // message is a page with a heading and a sentence.
 type message struct{ Title, Text string }
 
-// Message responds with a page of a heading and a sentence.
+// Message responds with a page that contains a heading and a sentence.
 func Message(w http.ResponseWriter, status int, title, text string) {
 	render(w, status, message{Title: title, Text: text}.render())
 }

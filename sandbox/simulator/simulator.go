@@ -89,7 +89,7 @@ func (p Profile) Terms(a state.Account) state.Terms { return p.Grant(a) }
 // own override it.
 func (Profile) NewAccess(state.Account) string { return "" }
 
-// CheckAccount returns an error if a test may not create such an account.
+// CheckAccount returns an error if a test cannot create such an account.
 func (p Profile) CheckAccount(id, username string) error {
 	if !p.ID.Pattern.MatchString(id) {
 		return fmt.Errorf("%s", p.ID.Words)
@@ -155,8 +155,8 @@ func (o Options) BearerAccount(platform string) func(*faults.Request) string {
 	}
 }
 
-// Authorized returns the account and the bearer of a request's access token. It returns false if the token is
-// missing, unknown, expired, or of another platform.
+// Authorized returns the account and the bearer of a request's access token. It returns false if the token is missing,
+// unknown, expired, or for another platform.
 func (o Options) Authorized(r *faults.Request, platform string) (state.Account, state.Bearer, bool) {
 	bearer, ok := o.Store.Bearer(BearerToken(r.Request))
 	account, known := o.Store.Account(bearer.Account)
@@ -173,7 +173,7 @@ func ReadForm(r *faults.Request) (url.Values, bool) {
 	return values, err == nil
 }
 
-// ReadFormOrJSON is ReadForm for an endpoint that also accepts the fields as a JSON object of strings.
+// ReadFormOrJSON is like ReadForm, for an endpoint that also accepts the fields as a JSON object of strings.
 func ReadFormOrJSON(r *faults.Request) (url.Values, bool) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return ReadForm(r)

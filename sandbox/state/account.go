@@ -36,7 +36,7 @@ type Settings struct {
 	ListingLag *time.Duration `json:"listing_lag,omitempty"`
 	// TokenTTL is the lifetime of access tokens; 0 uses the platform's default.
 	TokenTTL time.Duration `json:"token_ttl,omitempty"`
-	// Processing is the platform's processing time of an upload before its publication; nil uses the platform's default.
+	// Processing is the platform's processing time for an upload before its publication; nil uses the platform's default.
 	Processing *time.Duration `json:"processing,omitempty"`
 	// ProcessingError, if not empty, is the error that the processing ends with.
 	ProcessingError string `json:"processing_error,omitempty"`
@@ -154,8 +154,8 @@ func (e *UsernameTakenError) Error() string {
 	return fmt.Sprintf("the username %q belongs to account %s", e.Username, e.Holder)
 }
 
-// CreateAccount adds an account with its first tokens unless the key exists. It returns the stored account and
-// whether it is new. It generates token strings that are empty; without withRefresh it issues an access token only.
+// CreateAccount adds an account with its first tokens unless the key exists. It returns the stored account and whether
+// it is new. It generates token strings that are empty; without withRefresh, it issues only an access token.
 func (s *Store) CreateAccount(fresh Account, first Tokens, withRefresh bool) (Account, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

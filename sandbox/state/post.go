@@ -50,7 +50,7 @@ type Post struct {
 	Privacy string `json:"privacy,omitempty"`
 	// Container is the id of the container that the post was published from, if any.
 	Container string `json:"container,omitempty"`
-	// Parts are the ids of the post's other containers. A container is part of one post at most.
+	// Parts are the ids of the post's other containers. A container is part of at most one post.
 	Parts []string `json:"parts,omitempty"`
 	// Free excludes the post from the account's quota.
 	Free bool `json:"free,omitempty"`
@@ -111,8 +111,8 @@ func (e *QuotaError) Error() string {
 	return fmt.Sprintf("all %d posts of %s are used until %s", e.Quota, QuotaWindow, e.Resets.Format(time.RFC3339))
 }
 
-// Publish creates a post. It fails with ErrNoAccount, ErrNoContainer, *PublishedError, *DuplicateError, *QuotaError,
-// or a write error. After an error no post exists.
+// Publish creates a post. It fails with ErrNoAccount, ErrNoContainer, *PublishedError, *DuplicateError, *QuotaError, or
+// a write error. After an error, no post exists.
 func (s *Store) Publish(key Key, d Draft) (Post, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

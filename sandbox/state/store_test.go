@@ -60,7 +60,7 @@ func reopen(t *testing.T, s *Store) *Store {
 	return open(t, dir, clock)
 }
 
-// both runs a check before and after a restart, and returns the store of the latter.
+// both runs a check before and after a restart, and returns the reopened store.
 func both(t *testing.T, s *Store, check func(*testing.T, *Store)) *Store {
 	t.Helper()
 	t.Run("at once", func(t *testing.T) { check(t, s) })

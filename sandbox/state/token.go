@@ -185,8 +185,8 @@ func (b *tokenBook) byRefresh(token string) *grant {
 	return nil
 }
 
-// Grant issues new tokens for an account. It generates token strings that are empty; without withRefresh it issues an
-// access token only.
+// Grant issues new tokens for an account. It generates token strings that are empty; without withRefresh, it issues
+// only an access token.
 func (s *Store) Grant(key Key, t Tokens, withRefresh bool) (Tokens, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,7 +32,7 @@ const (
 	maxChildren = 20
 )
 
-// The failure reasons of a container.
+// The reasons for a container's failure.
 const (
 	failedDownload   = "FAILED_DOWNLOADING_VIDEO"
 	failedProcessing = "FAILED_PROCESSING_VIDEO"
@@ -143,7 +143,7 @@ var (
 	videoTypes = []string{"video/mp4", "video/quicktime", "video/x-m4v"}
 )
 
-// imageFailure returns why an image fails, or "" if it is valid.
+// imageFailure returns the reason for an image's failure, or "" if it is valid.
 func imageFailure(blob blobs.Blob) string {
 	switch {
 	case !slices.Contains(imageTypes, blob.MIMEType), blob.Width == 0, blob.Height == 0:
@@ -155,7 +155,7 @@ func imageFailure(blob blobs.Blob) string {
 	}
 }
 
-// videoFailure returns why a video fails, or "" if it is valid. Properties that are not known do not fail it.
+// videoFailure returns the reason for a video's failure, or "" if it is valid. Unknown properties count as valid.
 func videoFailure(blob blobs.Blob) string {
 	switch {
 	case !slices.Contains(videoTypes, blob.MIMEType), blob.Width == 0, blob.Height == 0:
@@ -204,8 +204,8 @@ func (p *Platform) addChildren(list string, out *state.Container, kept *detail) 
 	return nil
 }
 
-// childIDs is the distance from a container's id to the id of the published item. Regular ids will not get that far for
-// a long time.
+// childIDs is the distance from a container's id to the id of the published item. Regular ids will not reach that range
+// for a long time.
 const childIDs = 40_000_000_000_000_000
 
 // id returns the id that the item has in a published carousel.

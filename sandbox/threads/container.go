@@ -33,7 +33,7 @@ type detail struct {
 	Children []child `json:"children,omitempty"`
 }
 
-// create is POST /{id}/threads.
+// create handles POST /{id}/threads.
 func (p *Platform) create(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Owner(scopeBasic, scopePublish)
 	if bad != nil {
@@ -115,7 +115,7 @@ func detailOf(content json.RawMessage) detail {
 	return out
 }
 
-// status is GET /{id} for a container.
+// status handles GET /{id} for a container.
 func (p *Platform) status(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(scopeBasic)
 	if bad != nil {
@@ -135,7 +135,7 @@ func (p *Platform) status(c *graph.Call) (any, *graph.Error) {
 	return c.Show(node)
 }
 
-// publish is POST /{id}/threads_publish.
+// publish handles POST /{id}/threads_publish.
 func (p *Platform) publish(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Owner(scopeBasic, scopePublish)
 	if bad != nil {

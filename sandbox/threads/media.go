@@ -16,7 +16,7 @@ var mediaFields = []string{
 	"children", "is_reply", "root_post", "replied_to",
 }
 
-// read is GET /{id} for a post.
+// read handles GET /{id} for a post.
 func (p *Platform) read(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(scopeBasic)
 	if bad != nil {
@@ -29,7 +29,7 @@ func (p *Platform) read(c *graph.Call) (any, *graph.Error) {
 	return c.Show(p.media(c.Request.Request, account, post))
 }
 
-// remove is DELETE /{id} for a post (Meta's "Delete Posts"). The limit of 100 deletions per day and account is not
+// remove handles DELETE /{id} for a post (Meta's "Delete Posts"). The limit of 100 deletions per day and account is not
 // simulated.
 func (p *Platform) remove(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Account(scopeBasic, scopeDelete)
@@ -42,7 +42,7 @@ func (p *Platform) remove(c *graph.Call) (any, *graph.Error) {
 	return map[string]any{"success": true, "deleted_id": c.PathValue("id")}, nil
 }
 
-// list is GET /{id}/threads, for posts that are not replies, or GET /{id}/replies.
+// list returns the handler of GET /{id}/threads, for posts that are not replies, or GET /{id}/replies.
 func (p *Platform) list(replies bool, scopes ...string) graph.Handler {
 	return func(c *graph.Call) (any, *graph.Error) {
 		account, bad := c.Owner(scopes...)

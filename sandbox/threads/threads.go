@@ -45,7 +45,7 @@ type Platform struct {
 	api http.Handler
 }
 
-// New returns the simulator and resumes downloads that a restart interrupted. Its lists are paged by cursor only, as in
+// New returns the simulator and resumes downloads that a restart interrupted. Its lists are paged only by cursor, as in
 // Meta's sample in "Retrieve Threads".
 func New(opts simulator.Options) *Platform {
 	p := &Platform{API: &graph.API{
@@ -160,7 +160,7 @@ func (p *Platform) APIAt(r *http.Request) http.Handler {
 	return nil
 }
 
-// user is GET /me, and GET /{id} for the account itself.
+// user handles GET /me, and GET /{id} for the account itself.
 func (p *Platform) user(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Owner(scopeBasic)
 	if bad != nil {
@@ -176,7 +176,7 @@ func (p *Platform) user(c *graph.Call) (any, *graph.Error) {
 	})
 }
 
-// limit is GET /{id}/threads_publishing_limit.
+// limit handles GET /{id}/threads_publishing_limit.
 func (p *Platform) limit(c *graph.Call) (any, *graph.Error) {
 	account, bad := c.Owner(scopeBasic, scopePublish)
 	if bad != nil {

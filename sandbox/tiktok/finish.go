@@ -121,8 +121,7 @@ var videoCodecs = []string{"h264", "hevc", "vp8", "vp9"}
 // minFrameRate and maxFrameRate are 23 and 60 frames per second, with some tolerance for inexact clocks.
 const minFrameRate, maxFrameRate = 22, 63
 
-// checkFiles returns TikTok's failure reason for the files, or "" if they are valid. Properties that are not known do
-// not fail a file.
+// checkFiles returns TikTok's failure reason for the files, or "" if they are valid. Unknown properties count as valid.
 func checkFiles(kind string, files []blobs.Blob) string {
 	for _, file := range files {
 		short, long := min(file.Width, file.Height), max(file.Width, file.Height)

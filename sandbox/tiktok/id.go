@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// secondBits and milliBits are the numbers of low bits of an id that hold less than a second and less than a
+	// secondBits and milliBits are the numbers of low bits of an id that hold the fraction of a second and of a
 	// millisecond. The seconds above them make ids 19 digits long.
 	secondBits = 32
 	milliBits  = 22

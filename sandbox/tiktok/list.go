@@ -19,10 +19,10 @@ const (
 	maxVideos     = 20
 )
 
-// listFields are the fields that a post has in the list.
+// listFields are a post's fields in the list.
 var listFields = []string{"id", "create_time", "title", "video_description", "share_url", "cover_image_url"}
 
-// list is POST /v2/video/list/: the public posts of an account, newest first.
+// list handles POST /v2/video/list/: the public posts of an account, newest first.
 func (p *Platform) list(w http.ResponseWriter, r *faults.Request) {
 	account, _, ok := p.authorized(w, r, scopeList)
 	if !ok {
@@ -65,7 +65,7 @@ func (p *Platform) list(w http.ResponseWriter, r *faults.Request) {
 	p.succeed(w, map[string]any{"videos": videos, "cursor": cursor, "has_more": more})
 }
 
-// readFields reads which fields of the posts are requested.
+// readFields reads the requested fields of posts.
 func readFields(r *faults.Request) ([]string, *refusal) {
 	fields := strings.Split(r.URL.Query().Get("fields"), ",")
 	for _, field := range fields {
@@ -76,7 +76,7 @@ func readFields(r *faults.Request) ([]string, *refusal) {
 	return fields, nil
 }
 
-// query is POST /v2/video/query/ ("Query Videos"): the public posts among the given ids. TikTok has no API for
+// query handles POST /v2/video/query/ ("Query Videos"): the public posts among the given ids. TikTok has no API for
 // deleting a post.
 func (p *Platform) query(w http.ResponseWriter, r *faults.Request) {
 	account, _, ok := p.authorized(w, r, scopeList)

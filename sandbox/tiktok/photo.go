@@ -43,7 +43,7 @@ type photoInit struct {
 	IsAIGC bool `json:"is_aigc"`
 }
 
-// photos is POST /v2/post/publish/content/init/.
+// photos handles POST /v2/post/publish/content/init/.
 func (p *Platform) photos(w http.ResponseWriter, r *faults.Request) {
 	var body photoInit
 	bad := p.readJSON(r, &body)

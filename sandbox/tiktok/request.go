@@ -105,7 +105,7 @@ const (
 	selfOnly = "SELF_ONLY"
 )
 
-// checkPrivacy returns a refusal if the account may not post with the privacy level.
+// checkPrivacy returns a refusal if the account is not allowed to post with the privacy level.
 func checkPrivacy(account state.Account, level string, branded bool) *refusal {
 	known := []string{everyone, "MUTUAL_FOLLOW_FRIENDS", "FOLLOWER_OF_CREATOR", selfOnly}
 	switch {

@@ -44,7 +44,7 @@ func (p *Platform) named(r *faults.Request, account state.Account) (state.Contai
 	}
 }
 
-// status is POST /v2/post/publish/status/fetch/.
+// status handles POST /v2/post/publish/status/fetch/.
 func (p *Platform) status(w http.ResponseWriter, r *faults.Request) {
 	account, _, ok := p.authorized(w, r, scopePublish, scopeUpload)
 	if !ok {

@@ -45,7 +45,7 @@ type ticket struct {
 	Inbox   bool   `json:"inbox,omitempty"`
 	Title   string `json:"title,omitempty"`
 	Privacy string `json:"privacy,omitempty"`
-	// Done is true if the ticket ended without a post; Container.Failure has the reason.
+	// Done is true if the ticket ended without a post; Container.Failure contains the reason.
 	Done bool `json:"done,omitempty"`
 	detail
 }
@@ -94,12 +94,12 @@ func (p *Platform) issue(account state.Account, way, text string, t ticket) (sta
 	return p.Store.CreateContainer(account.Key, fresh, processing, newPublishID(way))
 }
 
-// readyAt returns when TikTok will have processed files that arrive now.
+// readyAt returns the time at which TikTok will have processed files that arrive now.
 func (p *Platform) readyAt(account state.Account) time.Time {
 	return p.Clock.Now().Add(account.Settings.Work(processing)).UTC()
 }
 
-// listedFrom returns when a public post appears in the list and its id becomes public.
+// listedFrom returns the time at which a public post appears in the list and its id becomes public.
 func listedFrom(account state.Account, post state.Post) time.Time {
 	return detailOf(post).ReadyAt.Add(account.Settings.Lag(moderation))
 }

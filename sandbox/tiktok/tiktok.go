@@ -38,7 +38,7 @@ const (
 	scopeList    = "video.list"
 )
 
-// opQuery is querying single posts. It has no name in faults; only `*` matches it.
+// opQuery is the operation that queries individual posts. It has no name in faults; only `*` matches it.
 const opQuery faults.Operation = "read"
 
 // Platform is the simulated TikTok.

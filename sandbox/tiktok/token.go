@@ -32,7 +32,7 @@ func (p *Platform) authorized(w http.ResponseWriter, r *faults.Request, scopes .
 	return account, bearer, true
 }
 
-// tokenAnswer is the response of the token endpoint.
+// tokenAnswer is the token endpoint's response.
 type tokenAnswer struct {
 	AccessToken      string `json:"access_token"`
 	ExpiresIn        int64  `json:"expires_in"`
@@ -43,7 +43,7 @@ type tokenAnswer struct {
 	TokenType        string `json:"token_type"`
 }
 
-// token is POST /v2/oauth/token/. It accepts any client_key and any client_secret.
+// token handles POST /v2/oauth/token/. It accepts any client_key and any client_secret.
 func (p *Platform) token(w http.ResponseWriter, r *faults.Request) {
 	values, ok := simulator.ReadForm(r)
 	if !ok {

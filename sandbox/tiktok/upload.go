@@ -39,7 +39,7 @@ func (p *Platform) uploadAccount(r *faults.Request) string {
 	return issued.AccountID
 }
 
-// upload is the PUT of a chunk. The upload host responds with a status and no body.
+// upload handles the PUT of a chunk. The upload host responds with a status and no body.
 func (p *Platform) upload(w http.ResponseWriter, r *faults.Request) {
 	query := r.URL.Query()
 	issued, ok := p.Store.Container(Name, query.Get("upload_id"))
@@ -54,7 +54,7 @@ func (p *Platform) upload(w http.ResponseWriter, r *faults.Request) {
 	}
 	s, ok := simulator.ReadRange(r.Request)
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	// The URL is the only credential. A client that also sends a token leaks it to a host that must not have it.
+	// The URL is the only credential. A client that also sends a token leaks it to a host that must not see it.
 	if !ok || s.Total != t.Size || r.ContentLength != s.Last-s.First+1 || err != nil || !slices.Contains(videoTypes, media) || r.Header.Get("Authorization") != "" {
 		w.WriteHeader(http.StatusBadRequest)
 		return

@@ -25,7 +25,7 @@ func userFields() map[string][]string {
 	}
 }
 
-// userInfo is GET /v2/user/info/.
+// userInfo handles GET /v2/user/info/.
 func (p *Platform) userInfo(w http.ResponseWriter, r *faults.Request) {
 	account, bearer, ok := p.authorized(w, r, scopeBasic)
 	if !ok {
@@ -86,7 +86,7 @@ type creatorInfo struct {
 	MaxVideoSeconds int      `json:"max_video_post_duration_sec"`
 }
 
-// creatorInfo is POST /v2/post/publish/creator_info/query/.
+// creatorInfo handles POST /v2/post/publish/creator_info/query/.
 func (p *Platform) creatorInfo(w http.ResponseWriter, r *faults.Request) {
 	account, _, ok := p.authorized(w, r, scopePublish)
 	if !ok {

@@ -47,7 +47,7 @@ type videoSource struct {
 	Count  int64  `json:"total_chunk_count"`
 }
 
-// directVideo is POST /v2/post/publish/video/init/.
+// directVideo handles POST /v2/post/publish/video/init/.
 func (p *Platform) directVideo(w http.ResponseWriter, r *faults.Request) {
 	account, _, ok := p.authorized(w, r, scopePublish)
 	if !ok {
@@ -74,7 +74,7 @@ func (p *Platform) directVideo(w http.ResponseWriter, r *faults.Request) {
 	p.answer(w, data, bad)
 }
 
-// inboxVideo is POST /v2/post/publish/inbox/video/init/.
+// inboxVideo handles POST /v2/post/publish/inbox/video/init/.
 func (p *Platform) inboxVideo(w http.ResponseWriter, r *faults.Request) {
 	account, _, ok := p.authorized(w, r, scopeUpload)
 	if !ok {

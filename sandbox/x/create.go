@@ -58,7 +58,7 @@ func detailOf(post state.Post) detail {
 	return out
 }
 
-// createTweet is POST /2/tweets.
+// createTweet handles POST /2/tweets.
 func (p *Platform) createTweet(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callCreate, scopeRead, scopeWrite, scopeUsers)
 	if !ok {
@@ -95,7 +95,7 @@ func (p *Platform) refusePost(w http.ResponseWriter, account state.Account, err 
 }
 
 // unsimulated are the documented body fields that have no effect here (OpenAPI 2.167). A lenient sandbox ignores them.
-// Unknown fields are always rejected, as X does.
+// Unknown fields are always rejected, as on X.
 var unsimulated = []string{
 	"additional_owners", "call_to_actions", "card_uri", "community_id", "description", "direct_message_deep_link", "edit_options",
 	"embeddable", "for_super_followers_only", "geo", "made_with_ai", "nullcast", "paid_partnership", "poll", "preview_media_id",
@@ -274,7 +274,7 @@ func (p *Platform) attach(draft *state.Draft, ids []string, author state.Account
 		draft.Media = append(draft.Media, simulator.MediaOf(*u.File).Described(u.AltText))
 		out = append(out, attachment{Key: u.key(), Kind: u.category().kind})
 	}
-	// X documents its duplicate check for text only, so a post with media may be repeated and then exists twice.
+	// X documents its duplicate check only for text, so a post with media may be repeated and then exists twice.
 	draft.DuplicateWindow = 0
 	return out, nil
 }

@@ -108,7 +108,7 @@ func (m *media) received() int64 {
 	return n
 }
 
-// slow reports whether X has to process the media before it can be attached.
+// slow reports whether X must process the media before it can be attached.
 func (m *media) slow() bool { return m.category().kind == kindVideo || m.category().kind == kindGIF }
 
 // upload is a media object and its container.
@@ -238,7 +238,7 @@ func isFilm(mimeType string) bool {
 // invalidMedia is X's error name for an unusable file.
 const invalidMedia = "InvalidMedia"
 
-// mediaFault returns the error of a complete file, or "" if it is valid. The duration of a video is checked when it is
+// mediaFault returns the error in a complete file, or "" if it is valid. The duration of a video is checked when it is
 // posted.
 func mediaFault(u *upload) string {
 	file, of := u.File, u.category()

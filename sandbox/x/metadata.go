@@ -15,8 +15,8 @@ import (
 // maxAlt is the maximum length of an alt text, in characters.
 const maxAlt = 1000
 
-// describe is POST /2/media/metadata: alt text for people who cannot see the media. Of the metadata, clients send only
-// alt_text. X replaces an earlier one.
+// describe handles POST /2/media/metadata: alt text for people who cannot see the media. Clients send no metadata other
+// than alt_text. X replaces an earlier alt text.
 func (p *Platform) describe(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callMetadata, scopeMedia)
 	if !ok {
@@ -37,7 +37,7 @@ func (p *Platform) describe(w http.ResponseWriter, r *faults.Request) {
 	p.answer(w, callMetadata, with, map[string]any{"id": body.ID, "associated_metadata": body.Metadata})
 }
 
-// setAltText stores the alt text of an upload, which posts that are created later show.
+// setAltText stores an upload's alt text, which appears on posts created later.
 func (p *Platform) setAltText(account state.Account, id, altText string) *problem {
 	unlock := p.growing.Lock(id)
 	defer unlock()

@@ -53,7 +53,7 @@ func invalid(errs ...badParameter) *problem {
 	}
 }
 
-// invalidBody is invalid for one part of the body.
+// invalidBody is like invalid, for one part of the body.
 func invalidBody(message string) *problem {
 	return invalid(badParameter{Parameters: map[string][]string{}, Message: message})
 }
@@ -131,13 +131,13 @@ func (p *Platform) rateHeaders(w http.ResponseWriter, of endpoint, spent bool) {
 	setLimit(w.Header(), limitHeaders, of.limit, remaining, p.Clock.Now().Truncate(rateWindow).Add(rateWindow))
 }
 
-// limitedUntil responds with 429 and the time when the window ends.
+// limitedUntil responds with 429 and the time at which the window ends.
 func (p *Platform) limitedUntil(w http.ResponseWriter, of endpoint, reset time.Time) {
 	setLimit(w.Header(), limitHeaders, of.limit, 0, reset)
 	p.fail(w, of, problemFor(http.StatusTooManyRequests))
 }
 
-// quotaHeaders adds the daily limit of an account that has a quota.
+// quotaHeaders adds the daily limit for an account that has a quota.
 func (p *Platform) quotaHeaders(w http.ResponseWriter, a state.Account) {
 	if quota := a.Settings.Quota; quota != nil {
 		setLimit(w.Header(), "X-User-Limit-24hour", *quota, max(0, *quota-p.Store.QuotaUsed(a.Key)), p.Clock.Now().Add(state.QuotaWindow))
@@ -168,7 +168,7 @@ func (d dialect) Fail(w http.ResponseWriter, op faults.Operation, status int) {
 	}
 }
 
-// RateLimited responds with 429 and the time when to retry.
+// RateLimited responds with 429 and the time at which to retry.
 func (d dialect) RateLimited(w http.ResponseWriter, _ *faults.Request, _ faults.Operation, retryAfter time.Duration) {
 	d.p.limitedUntil(w, d.of, d.p.Clock.Now().Add(retryAfter))
 }

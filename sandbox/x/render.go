@@ -21,7 +21,7 @@ const (
 	// long, the weight of a link.
 	shortLink        = "https://t.co/"
 	shortLinkLetters = 10
-	// displayRunes is how many characters of a link X displays.
+	// displayRunes is the number of characters of a link that X displays.
 	displayRunes = 26
 )
 

@@ -50,7 +50,7 @@ type resourceError struct {
 	Type   string `json:"type"`
 }
 
-// timeline is GET /2/users/{id}/tweets.
+// timeline handles GET /2/users/{id}/tweets.
 func (p *Platform) timeline(w http.ResponseWriter, r *faults.Request) {
 	reader, ok := p.authorized(w, r, callTimeline, scopeRead, scopeUsers)
 	if !ok {
@@ -215,7 +215,7 @@ func (q *query) list(name string, allowed []string) []string {
 	return values
 }
 
-// rejectUnknown rejects the parameters that nothing has read.
+// rejectUnknown rejects the parameters that have not been read.
 func (q *query) rejectUnknown() {
 	for name, values := range q.values {
 		if !slices.Contains(q.known, name) {

@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// tokenAnswer is the response of the token endpoint.
+// tokenAnswer is the token endpoint's response.
 type tokenAnswer struct {
 	TokenType    string `json:"token_type"`
 	ExpiresIn    int64  `json:"expires_in"`
@@ -59,7 +59,7 @@ func client(w http.ResponseWriter, r *faults.Request) (values url.Values, id str
 	return values, values.Get("client_id"), true
 }
 
-// token is POST /2/oauth2/token.
+// token handles POST /2/oauth2/token.
 func (p *Platform) token(w http.ResponseWriter, r *faults.Request) {
 	p.rateHeaders(w, callToken, false)
 	values, clientID, ok := client(w, r)
@@ -101,7 +101,7 @@ func (p *Platform) answerTokens(w http.ResponseWriter, tokens state.Tokens) {
 	})
 }
 
-// revoke is POST /2/oauth2/revoke.
+// revoke handles POST /2/oauth2/revoke.
 func (p *Platform) revoke(w http.ResponseWriter, r *faults.Request) {
 	p.rateHeaders(w, callRevoke, false)
 	values, _, ok := client(w, r)

@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/sandbox/state"
 )
 
-// readTweetByID is GET /2/tweets/{id}. X reports a missing or hidden post with status 200.
+// readTweetByID handles GET /2/tweets/{id}. X reports a missing or hidden post with status 200.
 func (p *Platform) readTweetByID(w http.ResponseWriter, r *faults.Request) {
 	reader, ok := p.authorized(w, r, callRead, scopeRead, scopeUsers)
 	if !ok {
@@ -41,7 +41,7 @@ func (p *Platform) readTweetByID(w http.ResponseWriter, r *faults.Request) {
 	p.succeed(w, callRead, http.StatusOK, out)
 }
 
-// deleteTweet is DELETE /2/tweets/{id}.
+// deleteTweet handles DELETE /2/tweets/{id}.
 func (p *Platform) deleteTweet(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callDelete, scopeRead, scopeWrite, scopeUsers)
 	if !ok {

@@ -103,7 +103,7 @@ func readJSONParts(body *io.LimitedReader, allowed []string) (map[string][]byte,
 	return parts, nil
 }
 
-// uploadImage is POST /2/media/upload: an image in one request.
+// uploadImage handles POST /2/media/upload: an image in one request.
 func (p *Platform) uploadImage(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callUpload, scopeMedia)
 	if !ok {
@@ -172,7 +172,7 @@ func (p *Platform) newMedia(owner state.Account, u *upload) *problem {
 	return p.broken("an upload could not be made", "", err)
 }
 
-// initialize is POST /2/media/upload/initialize.
+// initialize handles POST /2/media/upload/initialize.
 func (p *Platform) initialize(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callChunks, scopeMedia)
 	if !ok {
@@ -211,7 +211,7 @@ func (p *Platform) readInitialize(r *faults.Request) (upload, *problem) {
 	}}, nil
 }
 
-// appendChunk is POST /2/media/upload/{id}/append.
+// appendChunk handles POST /2/media/upload/{id}/append.
 func (p *Platform) appendChunk(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callChunks, scopeMedia)
 	if !ok {
@@ -276,7 +276,7 @@ func (p *Platform) addChunk(u *upload, fresh chunk, content []byte) *problem {
 	return p.saveMedia(u)
 }
 
-// finalize is POST /2/media/upload/{id}/finalize. It is idempotent. The body is ignored: twitter-api-v2 sends {}.
+// finalize handles POST /2/media/upload/{id}/finalize. It is idempotent. The body is ignored: twitter-api-v2 sends {}.
 func (p *Platform) finalize(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callChunks, scopeMedia)
 	if !ok {
@@ -331,7 +331,7 @@ func noPage() *problem {
 	return out
 }
 
-// mediaStatus is GET /2/media/upload?command=STATUS&media_id=…. The command may be omitted (OpenAPI 2.167).
+// mediaStatus handles GET /2/media/upload?command=STATUS&media_id=…. The command may be omitted (OpenAPI 2.167).
 func (p *Platform) mediaStatus(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callStatus, scopeMedia)
 	if !ok {

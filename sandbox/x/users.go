@@ -28,7 +28,7 @@ func (p *Platform) authorized(w http.ResponseWriter, r *faults.Request, of endpo
 	return account, true
 }
 
-// usersMe is GET /2/users/me.
+// usersMe handles GET /2/users/me.
 func (p *Platform) usersMe(w http.ResponseWriter, r *faults.Request) {
 	account, ok := p.authorized(w, r, callMe, scopeRead, scopeUsers)
 	if !ok {

@@ -32,7 +32,7 @@ func weigh(text string) int {
 	return total + weighPlain(text[at:])
 }
 
-// weighPlain is weigh for text without links.
+// weighPlain is like weigh, for text without links.
 func weighPlain(text string) int {
 	if isASCII(text) {
 		return len(text)

@@ -28,7 +28,7 @@ var common = []string{
 	"$.xgafv", "access_token", "alt", "callback", "fields", "key", "oauth_token", "prettyPrint", "quotaUser", "upload_protocol", "userIp",
 }
 
-// channels is GET /youtube/v3/channels for the token's own channel.
+// channels handles GET /youtube/v3/channels for the token's own channel.
 func (p *Platform) channels(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeRead, scopeAll, scopeSSL)
 	query := r.URL.Query()

@@ -18,7 +18,7 @@ const (
 	maxItems     = 50
 )
 
-// playlistItems is GET /youtube/v3/playlistItems, for the playlist of the token's own channel, newest first.
+// playlistItems handles GET /youtube/v3/playlistItems, for the playlist of the token's own channel, newest first.
 func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeRead, scopeAll, scopeSSL)
 	query := r.URL.Query()
@@ -57,7 +57,7 @@ func (p *Platform) playlistItems(w http.ResponseWriter, r *faults.Request) {
 	writeJSON(w, http.StatusOK, out)
 }
 
-// readPage reads which part of the playlist is requested.
+// readPage reads the requested part of the playlist.
 func readPage(playlist, most, token string, into *state.Range) *problem {
 	if playlist == "" {
 		return badParameter("missingRequiredParameter", "parameters.", "No filter selected. Expected: playlistId")

@@ -42,7 +42,8 @@ func readRelated(r *faults.Request) (description []byte, file *multipart.Part, r
 	return description, file, nil
 }
 
-// insert is POST /upload/youtube/v3/videos?uploadType=multipart. It publishes the video when the request is complete.
+// insert handles POST /upload/youtube/v3/videos?uploadType=multipart. It publishes the video when the request is
+// complete.
 func (p *Platform) insert(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeUpload, scopeAll, scopeSSL)
 	var (

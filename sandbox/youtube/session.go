@@ -72,7 +72,7 @@ func newID(at state.Stamp) string {
 // newSession returns a random session id, which is all that a client needs to use the session.
 func newSession(state.Stamp) string { return rand.Text() + rand.Text() }
 
-// start is POST /upload/youtube/v3/videos. It starts a session and does not change the channel yet.
+// start handles POST /upload/youtube/v3/videos. It starts a session and does not change the channel yet.
 func (p *Platform) start(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeUpload, scopeAll, scopeSSL)
 	var kept detail

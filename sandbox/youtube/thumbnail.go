@@ -21,7 +21,7 @@ import (
 // mentioned a higher one, since September 2026.
 const maxThumbnail = 2 << 20
 
-// setThumbnail is POST /upload/youtube/v3/thumbnails/set.
+// setThumbnail handles POST /upload/youtube/v3/thumbnails/set.
 func (p *Platform) setThumbnail(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeUpload, scopeAll, scopeSSL)
 	var post state.Post

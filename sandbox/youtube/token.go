@@ -29,7 +29,7 @@ func (p *Platform) authorized(r *faults.Request, scopes ...string) (state.Accoun
 	return account, nil
 }
 
-// tokenAnswer is the response of the token endpoint. It contains a refresh token only in exchange for a code, because
+// tokenAnswer is the token endpoint's response. It contains a refresh token only in exchange for a code, because
 // refresh tokens do not rotate.
 type tokenAnswer struct {
 	AccessToken  string `json:"access_token"`
@@ -39,7 +39,7 @@ type tokenAnswer struct {
 	TokenType    string `json:"token_type"`
 }
 
-// token is POST /token. It accepts any client id and any secret.
+// token handles POST /token. It accepts any client id and any secret.
 func (p *Platform) token(w http.ResponseWriter, r *faults.Request) {
 	values, ok := simulator.ReadForm(r)
 	id, secret, basic := r.BasicAuth()

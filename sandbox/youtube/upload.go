@@ -81,8 +81,8 @@ func (p *Platform) sessionAccount(r *faults.Request) string {
 	return session.AccountID
 }
 
-// serveUpload is PUT or POST to a session, whose URL is the only credential. Google's own Go client sends chunks by
-// POST and turns off status 308, which its HTTP client would follow as a redirect.
+// serveUpload handles PUT and POST requests to a session, whose URL is the only credential. Google's own Go client
+// sends chunks by POST and turns off status 308, which its HTTP client would follow as a redirect.
 func (p *Platform) serveUpload(w http.ResponseWriter, r *faults.Request) {
 	session, ok := p.Store.Container(Name, r.URL.Query().Get("upload_id"))
 	if !ok {

@@ -21,7 +21,7 @@ var failures = []string{"codec", "conversion", "emptyFile", "invalidFile", "tooS
 // maxIDs is the maximum number of videos in one request.
 const maxIDs = 50
 
-// videos is GET /youtube/v3/videos.
+// videos handles GET /youtube/v3/videos.
 func (p *Platform) videos(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeRead, scopeAll, scopeSSL)
 	query := r.URL.Query()
@@ -49,7 +49,8 @@ func (p *Platform) videos(w http.ResponseWriter, r *faults.Request) {
 	})
 }
 
-// deleteVideo is DELETE /youtube/v3/videos (Google's reference "Videos: delete"). The upload scope alone is not enough.
+// deleteVideo handles DELETE /youtube/v3/videos (Google's reference "Videos: delete"). The upload scope alone is not
+// enough.
 func (p *Platform) deleteVideo(w http.ResponseWriter, r *faults.Request) {
 	account, refused := p.authorized(r, scopeAll, scopeSSL)
 	query := r.URL.Query()

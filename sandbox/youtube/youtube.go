@@ -31,7 +31,7 @@ const (
 	scopeSSL    = "https://www.googleapis.com/auth/youtube.force-ssl" // equivalent to scopeAll
 )
 
-// opDelete is deleting a video. It has no name in faults; only `*` matches it.
+// opDelete is the operation that deletes a video. It has no name in faults; only `*` matches it.
 const opDelete faults.Operation = "delete"
 
 // Platform is the simulated YouTube. Its accounts are channels.
@@ -48,8 +48,8 @@ func New(opts simulator.Options) *Platform {
 	return &Platform{Options: opts, Profile: profile, dialog: newDialog(opts)}
 }
 
-// profile describes channels. Refresh tokens do not rotate. A real channel id is UC and 22 letters; tests may use a
-// shorter one.
+// profile describes channels. Refresh tokens do not rotate. A real channel id is UC followed by 22 letters; tests may
+// use a shorter one.
 var profile = simulator.Profile{
 	Platform: Name, Label: "YouTube", Prefix: "channel-",
 	ID: simulator.Form{
