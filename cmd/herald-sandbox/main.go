@@ -25,7 +25,7 @@ import (
 const (
 	// headerTimeout is the timeout for a request's header. Bodies may take longer, because they may be videos.
 	headerTimeout = 10 * time.Second
-	// shutdownGrace is how long running requests may take after the sandbox was stopped.
+	// shutdownGrace is how long running requests may take after the sandbox is told to stop.
 	shutdownGrace = 3 * time.Second
 )
 

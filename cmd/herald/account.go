@@ -49,7 +49,7 @@ func namesOf(release string) team.Names {
 	}
 }
 
-// leaseOf returns the name of the lease of a release's manager.
+// leaseOf returns the name of the lease for a release's manager.
 func leaseOf(release string) string { return release + "-manager" }
 
 // apiserverOf returns the account of a release's apiserver in a namespace.

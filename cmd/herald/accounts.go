@@ -22,8 +22,8 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// newConnections returns the connection controller. It also starts storing the renewed tokens that the previous process
-// could not store, until ctx is done, without waiting for the lease or the caches.
+// newConnections returns the connection controller. Until ctx is done, it also stores the renewed tokens that the
+// previous process could not store, without waiting for the lease or the caches.
 func newConnections(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, registry platforms.Registry,
 	store *credentials.Store, tokens connection.Tokens, teams *quota.Teams, errs *unlisted.Counter, now *apiclock.Clock,
 ) (*connection.Reconciler, error) {
@@ -44,8 +44,8 @@ func newConnections(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.Man
 	return r, nil
 }
 
-// unsavedTokens opens the folder for renewed tokens that are not stored yet. If no folder is configured, it logs that
-// and returns nil.
+// unsavedTokens opens the folder for renewed tokens that have not been stored yet. If no folder is configured, it logs
+// that and returns nil.
 func unsavedTokens(c configv1alpha1.Unsaved, log logr.Logger) (*credentials.Spool, error) {
 	if c.Off() {
 		log.Info("a renewed token is lost if the Kubernetes API does not accept it before this process ends, and its account has to be connected again: " +

@@ -31,8 +31,8 @@ import (
 	"github.com/herald-social/herald/internal/tracing"
 )
 
-// apiserverHeadroom is by how many bytes the heap grows under load before a garbage collection. Listing 20 posts leaves
-// about 7 KB of garbage.
+// apiserverHeadroom is the number of bytes by which the heap grows under load between garbage collections. Listing 20
+// posts allocates about 7 KB.
 const apiserverHeadroom = 96 << 20
 
 // runAPIServer serves the REST API and the web application until ctx is done.
@@ -148,8 +148,8 @@ func proxiesOf(networks []string) request.Proxies {
 	return proxies
 }
 
-// serveTLS returns the TLS configuration for a certificate in two files, which is reloaded when they change, or nil for
-// HTTP.
+// serveTLS returns the TLS configuration for a certificate in two files, or nil for HTTP. The certificate is reloaded
+// when the files change.
 func serveTLS(ctx context.Context, c *configv1alpha1.TLS, log *slog.Logger) (*tls.Config, error) {
 	if c == nil {
 		return nil, nil //nolint:nilnil // nil is HTTP
@@ -188,8 +188,8 @@ func serveMetrics(ctx context.Context, end context.CancelCauseFunc, c *configv1a
 	return nil
 }
 
-// tuneGC makes garbage collections less frequent, unless GOGC is set. It runs after startup, so that the garbage from
-// starting up does not count.
+// tuneGC makes garbage collections less frequent, unless GOGC is set. It is called after startup, so that allocations
+// during startup do not count.
 func tuneGC() {
 	if os.Getenv("GOGC") == "" {
 		process.SetMinHeapGrowth(apiserverHeadroom)

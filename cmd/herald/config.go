@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/process"
 )
 
-// runConfig is `herald config check FILE`: it reports all mistakes in a configuration file.
+// runConfig implements `herald config check FILE`, which reports all mistakes in a configuration file.
 func runConfig(_ context.Context, args []string) error {
 	want := process.UsageError{Err: errors.New("want `herald config check FILE`")}
 	isCheck := len(args) > 0 && args[0] == "check"

@@ -34,7 +34,8 @@ const (
 type command struct {
 	name    string
 	summary string
-	// run returns nil when ctx stopped it, a process.UsageError for a wrong command line, and flag.ErrHelp after printing help.
+	// run returns nil when ctx stopped it, a process.UsageError for an invalid command line, and flag.ErrHelp after
+	// printing help.
 	run func(ctx context.Context, args []string) error
 }
 
@@ -50,8 +51,8 @@ func commands() []command {
 	}
 }
 
-// profiledEvery is the sampling interval of memory profiles in bytes. Go's default of 512 KiB costs a MiB and more of
-// samples in a process with a small heap.
+// profiledEvery is the sampling interval of memory profiles in bytes. With Go's default of 512 KiB, samples take up
+// more than 1 MiB in a process with a small heap.
 const profiledEvery = 4 << 20
 
 func main() {

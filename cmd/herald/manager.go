@@ -44,7 +44,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// managerName is the manager's field manager and user agent, whatever the release.
+// managerName is the manager's field manager and user agent, regardless of the release's name.
 const managerName = "herald-manager"
 
 type managerFlags struct {
@@ -130,7 +130,7 @@ func runManager(ctx context.Context, args []string) error {
 }
 
 // stopOnError is a watch whose error starts a graceful shutdown. If it were returned to the manager, the manager would
-// keep the lease until the running calls have finished.
+// keep the lease until the running calls had finished.
 type stopOnError struct {
 	*preflight.Watch
 
@@ -182,8 +182,7 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	}
 	utilruntime.Must(clientgoscheme.AddToScheme(options.Scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(options.Scheme))
-	// Finished posts are not cached, to save memory. Of teams' large objects, the cache keeps only the fields that are
-	// used.
+	// Finished posts are not cached, to save memory. The cache keeps only the used fields of teams' large objects.
 	options.Cache.DefaultTransform = kubeclient.TransformForCache
 	options.Cache.ByObject = map[client.Object]cache.ByObject{
 		&v1alpha1.Post{}:      {Field: fields.OneTermNotEqualSelector("status.finished", "true")},

@@ -68,8 +68,8 @@ func openStore(c *configv1alpha1.Media) (*store.Store, error) {
 	return store.New(config)
 }
 
-// addBucket returns the bucket's ownership check. Unless there is no store, it adds a runnable to the manager that
-// reports if the bucket belongs to another cluster.
+// addBucket returns the bucket's ownership check. If there is a store, it adds a runnable to the manager that reports
+// whether the bucket belongs to another cluster.
 func addBucket(mgr ctrl.Manager, files *store.Store, c *configv1alpha1.Media) (*installation.Bucket, error) {
 	from := ""
 	if c != nil {
@@ -110,9 +110,9 @@ func hostOf(address string) (host string, insecure bool, err error) {
 	return u.Host, u.Scheme == "http", nil
 }
 
-// storeOrigins returns the origins that browsers upload files to and load them from, separated by a space, for the
-// Content-Security-Policy: the origins of the store and of the bucket, which some stores put into the host name. It is
-// empty without a store.
+// storeOrigins returns the origins that browsers upload files to and load them from, separated by spaces for the
+// Content-Security-Policy: those of the store and of the bucket, which some stores put into the host name. It is empty
+// without a store.
 func storeOrigins(c *configv1alpha1.Media) string {
 	if c == nil {
 		return ""
@@ -152,7 +152,7 @@ func newMedia(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, files *s
 	})
 }
 
-// smallPictures returns a function that finds the pictures for lists, which the manager makes.
+// smallPictures returns a function that finds the small pictures for lists, which the manager makes.
 func smallPictures(files *store.Store) func(ctx context.Context, m *v1alpha1.Media) (string, error) {
 	found := rendition.NewCache(files, rendition.NewSlots(1))
 	return func(ctx context.Context, m *v1alpha1.Media) (string, error) {

@@ -229,7 +229,7 @@ func TestMetricNames(t *testing.T) {
 	}
 }
 
-// boundedLabels are the labels with values from a fixed list, or with one value per connection of a team.
+// boundedLabels are the labels with values from a fixed list, or with one value for each of a team's connections.
 var boundedLabels = []string{
 	"namespace", "connection", // one for each connected account
 	"platform", "phase", "window", "outcome", "state", "reason", "kind", "queue", "answer", "action", "operation", "code", "method",
@@ -239,7 +239,7 @@ var boundedLabels = []string{
 	"for",    // the purpose of a wait for the store
 }
 
-// family is a metric as it is scraped.
+// family returns a metric as it is scraped.
 func family(m *metric) *dto.MetricFamily {
 	one := &dto.Metric{}
 	for _, label := range m.labels {

@@ -24,7 +24,7 @@ import (
 )
 
 func newNotifiers(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, teams *quota.Teams, now *apiclock.Clock) (*notifier.Reconciler, error) {
-	// The watches share the connection of the caches.
+	// The watches share the caches' connection.
 	watcher, err := client.NewWithWatch(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the client of notifiers: %w", err)

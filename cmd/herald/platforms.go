@@ -86,8 +86,8 @@ func loadPlatforms(config *configv1alpha1.Platforms, client *transport.Client, s
 // addresses are the URLs of a simulated platform. They are empty without the sandbox.
 type addresses struct{ api, web, facebook, upload string }
 
-// sandboxed returns a platform's URLs in the sandbox, which serves each platform at its name, and Facebook's hosts
-// below Instagram.
+// sandboxed returns a platform's URLs in the sandbox, which serves each platform under its name, and Facebook's hosts
+// below Instagram's path.
 func sandboxed(sandbox *configv1alpha1.Sandbox, platform v1alpha1.Platform) addresses {
 	if sandbox.URL == "" {
 		return addresses{}
@@ -137,8 +137,8 @@ type secrets struct {
 
 func newSecrets(log *slog.Logger) *secrets { return &secrets{log: log} }
 
-// open returns a function that reads the secret of a platform's app, "" if there is none. It reads the file at each
-// call, so that a replaced secret takes effect with the next renewal; tokens are renewed every few minutes at most.
+// open returns a function that reads the secret of a platform's app, or "" if there is none. It reads the file at each
+// call, so that a replaced secret takes effect with the next renewal; tokens are renewed at most every few minutes.
 func (s *secrets) open(name string, c *configv1alpha1.Platform) func() string {
 	if s == nil || c.ClientSecretFile == "" {
 		return func() string { return "" }

@@ -185,7 +185,7 @@ func TestConsentInTheSandbox(t *testing.T) {
 	}
 }
 
-// TestServer checks that accounts of Bluesky are called on the configured server, even next to a sandbox.
+// TestServer checks that Bluesky accounts are called on the configured server, even next to a sandbox.
 func TestServer(t *testing.T) {
 	called := ""
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { called = r.URL.Path }))
@@ -200,7 +200,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestPlatformsUseTheClock checks that tokens expire by the given clock, which follows the Kubernetes API.
+// TestPlatformsUseTheClock checks that tokens expire according to the given clock, which follows the Kubernetes API.
 func TestPlatformsUseTheClock(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

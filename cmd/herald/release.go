@@ -80,7 +80,7 @@ func parseReleaseFlags(args []string) (*releaseFlags, error) {
 	return f, nil
 }
 
-// validate returns a process.UsageError for contradicting or invalid flags.
+// validate returns a process.UsageError for contradictory or invalid flags.
 func (f *releaseFlags) validate() error {
 	switch {
 	case f.wait < 0:

@@ -157,7 +157,7 @@ func leaseOwners(live client.Reader, role string) func(context.Context) []metav1
 	}
 }
 
-// postOptions returns the options that need only the configuration, or nothing at all.
+// postOptions returns the options that depend on nothing but the configuration.
 func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 	return post.Options{
 		MaxConcurrentReconciles: c.Concurrency.Posts, MaxUploads: c.Concurrency.Uploads,
@@ -168,7 +168,7 @@ func postOptions(c *configv1alpha1.ManagerConfiguration) post.Options {
 	}
 }
 
-// setRenditions sets what converts images and videos, and returns the renderer of images. ffmpeg is the program's name.
+// setRenditions sets the converters of images and videos, and returns the image renderer. ffmpeg is the program's name.
 func setRenditions(posts *post.Options, log logr.Logger, files rendition.FileStore, ffmpeg string) (*rendition.Renderer, error) {
 	images := rendition.NewRenderer(files)
 	program, err := findFFmpeg(ffmpeg)
@@ -209,8 +209,8 @@ func thumbnails(log logr.Logger, files rendition.FileStore, program string, imag
 	return rendition.NewThumbnailer(files, rendition.FrameExtractor{Path: program}, images.ReserveSlots(rendition.MaxThumbnailData))
 }
 
-// conversions returns the Conversions that convert videos with ffmpeg for teams that request it. If it cannot, it
-// returns nil and the reason.
+// conversions returns the Conversions that convert videos with ffmpeg for teams that request it. If conversion is not
+// possible, it returns nil and the reason.
 func conversions(files rendition.FileStore, program string, images *rendition.Renderer) (converts post.Conversions, why string) {
 	switch {
 	case program == "":

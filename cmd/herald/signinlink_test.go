@@ -128,7 +128,7 @@ func TestWebConfig(t *testing.T) {
 	}
 }
 
-// TestSecretsForConnecting: the REST API needs no app secret and starts without.
+// TestSecretsForConnecting: the REST API needs no app secret and starts without one.
 func TestSecretsForConnecting(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	var log strings.Builder

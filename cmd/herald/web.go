@@ -75,7 +75,7 @@ func oidcProvider(c *configv1alpha1.OIDC) (*signin.OIDC, error) {
 }
 
 // toPlatforms returns the apiserver's client and app secrets for the platforms. It uses them only if users connect
-// accounts in the web application. An unreadable secret is logged and does not prevent the start: the REST API does not
+// accounts in the web application. An unreadable secret is logged and does not prevent startup: the REST API does not
 // need one.
 func toPlatforms(c *configv1alpha1.Web, registry prometheus.Registerer, log *slog.Logger) (*transport.Client, *secrets) {
 	if !c.Enabled {

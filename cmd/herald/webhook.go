@@ -59,8 +59,8 @@ func (h *admissionWebhook) server() (webhook.Server, error) {
 	return webhook.NewServer(options), nil
 }
 
-// register serves the webhook and, unless CertDir contains a certificate, maintains one. Whether the webhook is served,
-// and trusted by the API server, are metrics. They do not affect readiness, because the webhook is optional.
+// register serves the webhook and, unless CertDir contains a certificate, maintains one. Metrics report whether the
+// webhook is served, and whether the API server trusts it. Neither affects readiness, because the webhook is optional.
 func (h *admissionWebhook) register(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, registry platforms.Registry, teams *quota.Teams) error {
 	if h.Off() {
 		return nil

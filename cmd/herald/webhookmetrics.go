@@ -44,8 +44,8 @@ var (
 )
 
 // webhookTrust collects whether the API server trusts the served certificate. A webhook may respond and still never be
-// called, because its certificate has expired or its configuration has another CA. It checks at each scrape, and logs a
-// change to the result.
+// called, because its certificate has expired or its configuration has another CA. It checks at each scrape, and logs
+// changes to the result.
 type webhookTrust struct {
 	// address is the webhook's address, and configuration is the name of its configuration.
 	address, configuration string

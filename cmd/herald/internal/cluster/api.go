@@ -28,14 +28,14 @@ import (
 type API struct {
 	*rest.Config
 
-	// Namespace is the namespace of this process: of its pod, or of the kubeconfig's context.
+	// Namespace is this process's namespace, from its pod or from the kubeconfig's context.
 	Namespace string
 	// Clock follows the clock of the Kubernetes API. It is nil in one-shot commands.
 	Clock *apiclock.Clock
 }
 
-// Connect finds the Kubernetes API and the namespace of this process. It does not send a request. kubeconfig is the
-// path of a file, or empty inside a cluster.
+// Connect finds the Kubernetes API and this process's namespace. It does not send a request. kubeconfig is the path of
+// a file, or empty inside a cluster.
 func Connect(kubeconfig, userAgent string) (*API, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil)
@@ -54,9 +54,9 @@ func Connect(kubeconfig, userAgent string) (*API, error) {
 	return &API{Config: config, Namespace: namespace}, nil
 }
 
-// Await connects a process that keeps running: it follows the clock of the Kubernetes API until ctx is done, and waits
-// until the API responds. Meanwhile, it serves the probes on health. It returns an error if the API or its CRDs are too
-// old for this version, but not if ctx ends first.
+// Await connects a long-running process: it follows the clock of the Kubernetes API until ctx is done, and waits until
+// the API responds. Meanwhile, it serves the probes on health. It returns an error if the API or its CRDs are too old
+// for this version, but not if ctx ends first.
 func Await(ctx context.Context, kubeconfig, userAgent string, health configv1alpha1.Endpoint, log *slog.Logger) (*API, error) {
 	a, err := Connect(kubeconfig, userAgent)
 	if err != nil {
@@ -71,8 +71,8 @@ func Await(ctx context.Context, kubeconfig, userAgent string, health configv1alp
 	return a, waitForAPI(ctx, clock.RealClock{}, log, func() error { return a.check(ctx, log) })
 }
 
-// syncClock makes the process follow the clock of the Kubernetes API from its first response on. Clients created from
-// the configuration after this call measure the offset, at least once a minute until ctx is done.
+// syncClock makes the process follow the clock of the Kubernetes API, starting with its first response. Clients created
+// from the configuration after this call measure the offset, at least once a minute until ctx is done.
 func (a *API) syncClock(ctx context.Context, log *slog.Logger) {
 	a.Clock = apiclock.New(apiclock.Options{Base: baseClock(), Registerer: metrics.Registry, Log: log})
 	a.Wrap(a.Clock.Wrap)

@@ -15,8 +15,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// baseClock returns the machine's clock, shifted by the Go duration in the file HERALD_CRASH_CLOCK ("-7m"). The test
-// may replace the file to simulate a changed clock. Only the build for the crash matrix has it.
+// baseClock returns the machine's clock, shifted by the Go duration (such as "-7m") in the file named by
+// HERALD_CRASH_CLOCK. The test may replace the file to simulate a changed clock. It exists only in the crash matrix's
+// build.
 func baseClock() clock.WithTickerAndDelayedExecution {
 	path := os.Getenv("HERALD_CRASH_CLOCK")
 	if path == "" {
@@ -25,10 +26,10 @@ func baseClock() clock.WithTickerAndDelayedExecution {
 	return &wrongClock{path: path}
 }
 
-// offsetEvery is how often the offset is read: soon enough for a test, but not for each of many responses.
+// offsetEvery is how often the offset is read: often enough for a test, but not on every response.
 const offsetEvery = 50 * time.Millisecond
 
-// wrongClock reads a different time than the machine's clock. Its timers measure elapsed time, so they are correct.
+// wrongClock shows a different time from the machine's clock. Its timers measure elapsed time, so they are correct.
 type wrongClock struct {
 	clock.RealClock
 
@@ -52,7 +53,7 @@ func (w *wrongClock) Now() time.Time {
 // Since implements clock.PassiveClock.
 func (w *wrongClock) Since(t time.Time) time.Duration { return w.Now().Sub(t) }
 
-// stored returns the offset in the file. It panics on an error, because the test would test nothing.
+// stored returns the offset in the file. It panics on an error, because the test would otherwise prove nothing.
 func (w *wrongClock) stored() time.Duration {
 	text, err := os.ReadFile(w.path)
 	if err != nil {

@@ -42,8 +42,8 @@ type ServedNamespaces struct {
 	stop    context.CancelCauseFunc
 }
 
-// NewServedNamespaces asks the Kubernetes API about each configured namespace, and leaves out those without rights. It
-// returns an error if none is left. stop stops the process once one that was left out can be served.
+// NewServedNamespaces asks the Kubernetes API about each configured namespace, and leaves out those that it has no
+// access to. It returns an error if none is left. stop is called once a namespace that was left out can be served.
 func NewServedNamespaces(ctx context.Context, config *rest.Config, c *configv1alpha1.ManagerConfiguration, clk clock.WithTicker,
 	stop context.CancelCauseFunc, log *slog.Logger,
 ) (*ServedNamespaces, error) {
@@ -96,7 +96,7 @@ var _ manager.LeaderElectionRunnable = (*ServedNamespaces)(nil)
 // NeedLeaderElection implements manager.LeaderElectionRunnable. Each replica has its own caches.
 func (*ServedNamespaces) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable. It stops the process once the account has rights in a namespace that was left out.
+// Start implements manager.Runnable. It stops the process once the account has access to a namespace that was left out.
 func (s *ServedNamespaces) Start(ctx context.Context) error {
 	if len(s.Absent) == 0 {
 		return nil

@@ -53,12 +53,12 @@ func (m *Mistakes) Error() string {
 	return out.String()
 }
 
-// Manager reads the configuration of a manager. Mistakes in the file are returned as *Mistakes.
+// Manager reads a manager's configuration. Mistakes in the file are returned as *Mistakes.
 func Manager(path string) (*configv1alpha1.ManagerConfiguration, error) {
 	return read[*configv1alpha1.ManagerConfiguration](path, configv1alpha1.ManagerKind)
 }
 
-// APIServer reads the configuration of an apiserver. Mistakes in the file are returned as *Mistakes.
+// APIServer reads an apiserver's configuration. Mistakes in the file are returned as *Mistakes.
 func APIServer(path string) (*configv1alpha1.APIServerConfiguration, error) {
 	return read[*configv1alpha1.APIServerConfiguration](path, configv1alpha1.APIServerKind)
 }

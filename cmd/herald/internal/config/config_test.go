@@ -31,8 +31,8 @@ const (
 	oidcHead      = apiserverHead + "siteURL: https://herald.example.com\nweb: {oidc: {"
 )
 
-// TestErrorsAreLimited checks a file with twenty mistakes. Each wrong line ends in a comment with a part of the expected
-// error, and no other line may have an error.
+// TestErrorsAreLimited checks a file with twenty mistakes. Each wrong line ends in a comment with part of the expected
+// error, and no other line must have an error.
 func TestErrorsAreLimited(t *testing.T) {
 	path := filepath.Join("testdata", "twenty.yaml")
 	data, err := os.ReadFile(path)

@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// decoder copies a YAML document into a Go value by JSON tags. It records each value that cannot be copied as a mistake
-// and continues. sigs.k8s.io/yaml stops at the first mistake and has no line numbers.
+// decoder copies a YAML document into a Go value according to its JSON tags. It records each value that cannot be
+// copied as a mistake and continues. sigs.k8s.io/yaml stops at the first mistake and has no line numbers.
 type decoder struct {
 	mistakes []Mistake
 	// lines holds the lines of the fields in the document, by path. wrong holds the paths whose value could not be
@@ -91,10 +91,10 @@ func (d *decoder) section(node *yaml.Node, into reflect.Value, path string) {
 	}
 }
 
-// sandboxURL is the field that replaces the addresses of single platforms.
+// sandboxURL is the field that replaces the addresses of individual platforms.
 const sandboxURL = "platforms.sandbox.url"
 
-// removedAddress matches the addresses of single platforms, which earlier versions read.
+// removedAddress matches the addresses of individual platforms, which earlier versions read.
 var removedAddress = regexp.MustCompile(`^platforms\.[a-z]+\.(apiURL|webURL|authorizeURL|facebookURL|uploadURL)$`)
 
 // unknown adds a mistake for a field that the section does not have.

@@ -26,8 +26,8 @@ func Secret(setting, file string) (string, error) {
 }
 
 // SecretReader returns a function that reads the secret in a file on every call; setting identifies the file in errors.
-// While the file cannot be read, for example while it is being replaced, the function returns the last secret, "" at
-// first. SecretReader returns the error of the first read.
+// While the file cannot be read, for example while it is being replaced, the function returns the last secret, which is
+// "" at first. SecretReader itself returns the error of the first read.
 func SecretReader(setting, file string, log *slog.Logger) (func() string, error) {
 	var last atomic.Pointer[string]
 	last.Store(new(string))

@@ -48,7 +48,7 @@ func (j *validator) report(path, problem, remedy string) {
 func (j *validator) manager(c *configv1alpha1.ManagerConfiguration) {
 	j.common(&c.Common)
 	j.blueskyClient(&c.Platforms, c.SiteURL, true)
-	// The longest derived name ends in -webhook-certificate, and a Service's name has at most 63 characters.
+	// The longest derived name ends in -webhook-certificate, and a Service's name cannot be longer than 63 characters.
 	if len(validation.IsDNS1035Label(c.ReleaseName)) > 0 || len(c.ReleaseName) > longestRelease {
 		j.report("releaseName", "the names of objects cannot start with it",
 			fmt.Sprintf("write lower-case letters, digits and dashes, starting with a letter, at most %d characters", longestRelease))

@@ -4,10 +4,10 @@
 // Package lease implements the leading manager's lease.
 //
 // A post's claim, not the lease, prevents two managers from publishing it twice. The lease only decides which manager
-// works, and has to change hands quickly. client-go's election polls the lease every few seconds, releases it after the
-// process has stopped working, and exits a process that cannot renew it, even during calls to platforms. This lock
-// releases the lease as soon as a shutdown starts, shuts down gracefully if the lease cannot be renewed, and watches
-// the lease while waiting for it.
+// works, and it must change hands quickly. client-go's election polls the lease every few seconds, releases it after
+// the process has stopped working, and terminates a process that cannot renew it, even during calls to platforms. This
+// lock releases the lease as soon as a shutdown starts, shuts down gracefully if the lease cannot be renewed, and
+// watches the lease while waiting for it.
 package lease
 
 import (
@@ -218,8 +218,8 @@ func (l *Lock) waitReleased(ctx context.Context) bool {
 	}
 }
 
-// Release releases the lease if this process holds it, so that another process can acquire it immediately. The election
-// of this process continues without writing. The process must be shutting down already, so that it claims no more
+// Release releases the lease if this process holds it, so that another process can acquire it immediately. This
+// process's election continues without writing. The process must be shutting down already, so that it claims no more
 // posts.
 func (l *Lock) Release(ctx context.Context) error {
 	l.writing.Lock()
@@ -234,7 +234,7 @@ func (l *Lock) Release(ctx context.Context) error {
 	if held.HolderIdentity != l.Identity() {
 		return nil
 	}
-	// client-go writes one second too: a waiting process may acquire the lease immediately.
+	// Like client-go, this sets a duration of one second, so a waiting process can acquire the lease immediately.
 	free := resourcelock.LeaderElectionRecord{LeaderTransitions: held.LeaderTransitions, LeaseDurationSeconds: 1, AcquireTime: held.AcquireTime}
 	if err := l.write(ctx, free, l.Interface.Update); err != nil {
 		return fmt.Errorf("cannot release the lease %s: %w", l.Describe(), err)

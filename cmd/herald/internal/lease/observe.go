@@ -26,8 +26,8 @@ type Observer struct {
 }
 
 // Holder returns the identity of the holder of a lease, or "" if it has none. A named process holds the lease only if
-// it renews it. Holder therefore watches the lease for its duration by this process's clock, because the times in the
-// lease come from another machine's clock, which may be wrong.
+// it renews it. Holder therefore watches the lease for its duration, measured by this process's clock, because the
+// times in the lease come from another machine's clock, which may be wrong.
 func (o *Observer) Holder(ctx context.Context, name types.NamespacedName) (string, error) {
 	seen, err := o.read(ctx, name)
 	if err != nil || holderOf(seen) == "" {

@@ -26,8 +26,8 @@ func (w *Watch) Snapshot(ctx context.Context) (err error) {
 	return err
 }
 
-// NewHolder returns the process that has acquired or renewed a lease since Snapshot, or "". Unlike WaitFree it returns
-// immediately: a manager that starts writes the lease first.
+// NewHolder returns the process that has acquired or renewed a lease since Snapshot, or "". Unlike WaitFree, it returns
+// immediately, because a starting manager writes the lease before anything else.
 func (w *Watch) NewHolder(ctx context.Context) (holder string, err error) {
 	now, err := w.leases(ctx)
 	if err != nil {

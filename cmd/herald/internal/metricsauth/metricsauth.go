@@ -6,11 +6,10 @@
 //
 // Every client in the cluster can reach the port, and each review is a request with the process's own account. Unknown
 // clients are therefore limited before any review: by the format of the token, by address, and by the number of
-// concurrent reviews. Accounts that were allowed before do not wait behind unknown clients.
+// concurrent reviews. Previously allowed accounts do not wait behind unknown clients.
 //
 // controller-runtime provides the same in metrics/filters. That package links k8s.io/apiserver with its templates: 31
-// MB of program in the memory of both processes (docs/adr/0008). The required permissions are in
-// config/rbac/metrics.yaml.
+// MB of code in the memory of both processes (docs/adr/0008). The required permissions are in config/rbac/metrics.yaml.
 package metricsauth
 
 import (
@@ -43,8 +42,8 @@ const (
 	// allowedTTL and deniedTTL are the TTLs of results, as in kube-apiserver's own webhook authorizers.
 	allowedTTL = time.Minute
 	deniedTTL  = 10 * time.Second
-	// knownTTL is how long an allowed token takes precedence over unknown ones. Kubernetes rotates the tokens of pods
-	// within an hour.
+	// knownTTL is how long an allowed token takes precedence over unknown ones. Kubernetes rotates pods' tokens within an
+	// hour.
 	knownTTL = time.Hour
 	// rememberedAllowed and rememberedDenied are the sizes of the caches. Legitimate clients are few. Forged tokens may
 	// be many, and evict only one another.
@@ -61,7 +60,7 @@ const (
 	rememberedCauses = 16
 	// reviewTimeout is the timeout of both reviews together, including the wait for a slot.
 	reviewTimeout = 10 * time.Second
-	// longestToken is far above the size of Kubernetes tokens: a ServiceAccount's token has about 1,200 bytes.
+	// longestToken is far above the size of Kubernetes tokens: a ServiceAccount's token is about 1,200 bytes long.
 	longestToken = 4 << 10
 )
 
@@ -99,7 +98,7 @@ type guard struct {
 	allowed, denied, known *cache.LRUExpireCache
 	// addresses limits the rate of reviews of unknown tokens.
 	addresses *limits.RateLimiter
-	// unknownSlots and knownSlots hold an element for each running review of unknown and of known tokens.
+	// unknownSlots and knownSlots hold one element for each running review of an unknown or known token, respectively.
 	unknownSlots, knownSlots chan struct{}
 	// causes holds the recently logged errors.
 	causes *cache.LRUExpireCache
@@ -124,7 +123,7 @@ type reviewKey struct {
 // errBusy is the cause of a 503.
 var errBusy = errors.New("too many tokens are being reviewed")
 
-// authorize returns the status of the response; 200 if the request may pass. The error explains why the review failed.
+// authorize returns the response's status: 200 if the request may pass. The error explains why the review failed.
 func (g *guard) authorize(w http.ResponseWriter, r *http.Request) (int, error) {
 	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer || !isToken(token) {

@@ -219,7 +219,7 @@ func (s slow) Create(ctx context.Context, _ *authenticationv1.TokenReview, _ met
 	return nil, ctx.Err()
 }
 
-// answer is the Kubernetes API: the token names the account, and prometheus may get /metrics.
+// answer acts as the Kubernetes API: the token names the account, and only prometheus may get /metrics.
 func answer(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	t.Helper()
 	var reply any

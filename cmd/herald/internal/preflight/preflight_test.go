@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// TestCheck checks servers that respond like a Kubernetes API of some version.
+// TestCheck checks servers that respond like various versions of the Kubernetes API.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	version := func(c *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinitionVersion {

@@ -50,7 +50,7 @@ func (w *Watch) Start(ctx context.Context) error {
 		for i, name := range names {
 			versions[i] = resourceVersion(ctx, client.RESTClient(), name)
 		}
-		// An empty version could not be read.
+		// An empty version is one that could not be read.
 		if now := strings.Join(versions, " "); now != known {
 			err := w.compare(ctx, client)
 			switch {
@@ -70,7 +70,8 @@ func (w *Watch) Start(ctx context.Context) error {
 	}
 }
 
-// compare reads this program's CRDs for each comparison, because they are large and rarely needed.
+// compare reads this program's CRDs for each comparison instead of keeping them, because they are large and rarely
+// needed.
 func (w *Watch) compare(ctx context.Context, client *discovery.DiscoveryClient) error {
 	wanted, err := read(w.Definitions)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
-// UsageError is a wrong command line.
+// UsageError reports an invalid command line.
 type UsageError struct {
 	Err error
 }
@@ -53,7 +53,7 @@ func Parse(flags *flag.FlagSet, args []string) error {
 	return nil
 }
 
-// Flags are the flags of both long-running parts of Herald. All other settings are in the file of --config.
+// Flags holds the flags shared by both long-running parts of Herald. All other settings are in the file of --config.
 type Flags struct {
 	Kubeconfig string
 	Config     string

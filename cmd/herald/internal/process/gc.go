@@ -9,7 +9,7 @@ import (
 	"runtime/metrics"
 )
 
-// defaultGCPercent is Go's initial percentage, and the smallest that is set.
+// defaultGCPercent is Go's default percentage, and the smallest one that is set.
 const defaultGCPercent = 100
 
 // minGCChange is the smallest change to the percentage that is applied, in percent: setting it stops the process for a
@@ -18,8 +18,8 @@ const minGCChange = 10
 
 // SetMinHeapGrowth reduces the number of garbage collections in a server with a small heap. Go collects when the heap
 // has doubled since the last collection: for a small heap, that is many times per second under load, and on one or two
-// processors each may delay a request by several milliseconds. A fixed percentage (GOGC) would also multiply a large
-// heap, and a memory limit (GOMEMLIMIT) is only an upper limit.
+// CPUs each may delay a request by several milliseconds. A fixed percentage (GOGC) would also multiply a large heap,
+// and a memory limit (GOMEMLIMIT) is only an upper limit.
 //
 // From now on, a heap of any size grows by at least the given number of bytes before a collection. A process that
 // allocates little does not grow: Go collects at least every two minutes, and returns free memory.

@@ -80,7 +80,7 @@ func listenHealth(ctx context.Context, endpoint configv1alpha1.Endpoint) (net.Li
 }
 
 // AddProbes serves a manager's probes, from before it fills its caches until after it has stopped. controller-runtime's
-// own probes would expose the checks and their errors to every client (/readyz/NAME, ?verbose). alive is the check of
+// own probes would expose the checks and their errors to every client (/readyz/NAME, ?verbose). alive is the check for
 // /livez. now is the process's clock; if nil, the time counts as known.
 func AddProbes(ctx context.Context, mgr ctrl.Manager, endpoint configv1alpha1.Endpoint, alive healthz.Checker, now *apiclock.Clock) error {
 	ready := &started{synced: mgr.GetCache().WaitForCacheSync, clock: now}

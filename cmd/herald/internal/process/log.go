@@ -29,8 +29,7 @@ type Log struct {
 	start slog.Level
 }
 
-// SetupLog returns the log that the flags configure, which writes to stderr. The logs of the Kubernetes libraries go
-// there too.
+// SetupLog returns the log configured by the flags, which writes to stderr. The Kubernetes libraries log to it as well.
 func (f *Flags) SetupLog() (*Log, error) {
 	l, err := f.newLog(os.Stderr)
 	if err != nil {
@@ -39,7 +38,7 @@ func (f *Flags) SetupLog() (*Log, error) {
 	log := logr.FromSlogHandler(l.Handler())
 	setKlogOnce.Do(func() { klog.SetLogger(log) })
 	ctrl.SetLogger(log)
-	// net/http logs errors of servers in libraries to this logger.
+	// HTTP servers in libraries log their errors here.
 	slog.SetDefault(l.Logger)
 	return l, nil
 }
@@ -72,10 +71,10 @@ func inWords(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// library is the prefix of the logger names of controller-runtime itself. Controllers have other names.
+// library is the prefix of controller-runtime's own logger names. Controllers have other names.
 const library = "controller-runtime"
 
-// libraryHandler lowers controller-runtime's info lines to debug, such as those about the start and stop of servers.
+// libraryHandler lowers controller-runtime's info lines to debug, such as those about servers that start and stop.
 type libraryHandler struct{ slog.Handler }
 
 // Handle implements slog.Handler.
@@ -108,7 +107,7 @@ func isOfLibrary(line *slog.Record) (is bool) {
 	return is
 }
 
-// applyLevel sets the level of the configuration file, or of the flag if the file has none.
+// applyLevel sets the level from the configuration file, or from the flag if the file has none.
 func (l *Log) applyLevel(ctx context.Context, c *configv1alpha1.Log) {
 	level := l.start
 	if c.Level != "" {

@@ -7,6 +7,6 @@ package process
 
 import "github.com/herald-social/herald/internal/receiver"
 
-// Receivers returns the options of requests to receivers of notifications. In every released build, these are public
-// addresses and the system's certificate authorities.
+// Receivers returns the options for requests to notification receivers. Released builds allow only public addresses and
+// trust the system's certificate authorities.
 func Receivers() receiver.Options { return receiver.Options{} }

@@ -15,12 +15,13 @@ import (
 	"github.com/herald-social/herald/internal/receiver"
 )
 
-// testReceiver is the address of a test's receivers. Every other address that is not public stays forbidden.
+// testReceiver is the address of a test's receivers. All other non-public addresses remain forbidden.
 var testReceiver = netip.MustParseAddr("127.0.0.1")
 
-// Receivers returns the options of requests to receivers of notifications. The file HERALD_CRASH_RECEIVERS contains the
-// certificates of the test's receivers, at testReceiver. Only the build for the crash matrix and the benchmark of
-// receivers has it. It panics if the file cannot be read, because the test would test nothing.
+// Receivers returns the options for requests to notification receivers. The file named by HERALD_CRASH_RECEIVERS
+// contains the certificates of the test's receivers at testReceiver. This version exists only in the build for the
+// crash matrix and the receiver benchmark. It panics if the file cannot be read, because the test would otherwise prove
+// nothing.
 func Receivers() receiver.Options {
 	file := os.Getenv("HERALD_CRASH_RECEIVERS")
 	if file == "" {

@@ -20,8 +20,8 @@ import (
 	"github.com/herald-social/herald/internal/installation"
 )
 
-// rereadEvery is how often the file is read. Kubernetes takes up to a minute to update a ConfigMap in a pod. It
-// switches a symbolic link, which reading the file follows.
+// rereadEvery is how often the file is read. Kubernetes takes up to a minute to update a ConfigMap in a pod. It does so
+// by switching a symbolic link, which the next read follows.
 const rereadEvery = 5 * time.Second
 
 // reloadableFields are the fields that a running process applies without a restart.
@@ -119,7 +119,7 @@ func WatchManagerConfig(ctx context.Context, f *Flags, c *configv1alpha1.Manager
 	return suspend
 }
 
-// WatchAPIServerConfig does the same for an apiserver, whose only reloadable field is the level of the log.
+// WatchAPIServerConfig does the same for an apiserver, whose only reloadable field is the log level.
 func WatchAPIServerConfig(ctx context.Context, f *Flags, c *configv1alpha1.APIServerConfiguration, log *Log) {
 	apply := func(ctx context.Context, c *configv1alpha1.APIServerConfiguration) { log.applyLevel(ctx, &c.Log) }
 	apply(ctx, c)

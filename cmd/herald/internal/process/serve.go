@@ -19,8 +19,8 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/metricsauth"
 )
 
-// MetricsOptions returns the options of the metrics server of both processes. Without a certificate folder, a
-// certificate is generated on every start: clients authenticate by token and do not have to verify the server name.
+// MetricsOptions returns the options of either process's metrics server. Without a certificate folder, a certificate is
+// generated on every start: clients authenticate by token and do not have to verify the server name.
 func MetricsOptions(c *configv1alpha1.Metrics) metricsserver.Options {
 	options := metricsserver.Options{BindAddress: BindAddress(c.Endpoint)}
 	if !c.Plain {

@@ -25,9 +25,9 @@ import (
 // lastSpans is the timeout for exporting the last spans at shutdown.
 const lastSpans = 3 * time.Second
 
-// StartTracing starts the export of traces of a service if an endpoint is configured. It returns the tracer and a
-// function that stops the export. An invalid environment variable must not prevent publishing, so it is logged and
-// disables tracing.
+// StartTracing starts exporting a service's traces if an endpoint is configured. It returns the tracer and a function
+// that stops the export. An invalid environment variable must not prevent publishing, so it is logged and disables
+// tracing.
 func StartTracing(ctx context.Context, c *configv1alpha1.Tracing, service, version string, log *slog.Logger) (*tracing.Tracer, func()) {
 	none := func() {}
 	options, err := tracingOptions(c, service, version, log, os.Getenv)

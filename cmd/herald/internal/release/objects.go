@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// atOnce limits the objects released concurrently.
+	// atOnce limits how many objects are released concurrently.
 	atOnce = 16
 	// tries limits the attempts for one object after conflicts.
 	tries = 10
@@ -36,7 +36,7 @@ const (
 )
 
 // releaseKind lists the objects of a kind page by page and releases them. It returns the number of objects with a
-// finalizer and the errors of single objects; err is an error of the list.
+// finalizer and the errors of individual objects; err is an error from listing them.
 func (r *run) releaseKind(ctx context.Context, k kind) (found int, failed []error, err error) {
 	namespaces := []string(r.Namespaces)
 	if len(namespaces) == 0 || k.everywhere {
@@ -49,7 +49,7 @@ func (r *run) releaseKind(ctx context.Context, k kind) (found int, failed []erro
 	for _, namespace := range namespaces {
 		here, problems, err := r.releaseIn(ctx, k, namespace, wanted)
 		for apierrors.IsResourceExpired(err) {
-			// The list took longer than etcd keeps its revision. Released objects are not released again.
+			// Listing took so long that etcd no longer has the revision, so start over. This skips objects already released.
 			here, problems, err = r.releaseIn(ctx, k, namespace, wanted)
 		}
 		// If the CRDs are gone, the objects are gone too.
@@ -71,7 +71,7 @@ func (r *run) releaseIn(ctx context.Context, k kind, namespace string, wanted fu
 		}
 		held := withFinalizer(page.Items, wanted)
 		found += len(held)
-		// ctx is not the context of the page, which counts the size of responses.
+		// The requests use ctx, because the page's context counts the size of responses.
 		for part := range slices.Chunk(held, checkEvery) {
 			if err := r.checkStopped(ctx); err != nil {
 				return "", err

@@ -31,10 +31,9 @@ func (u *unrecorded) Error() string {
 		"or run this again after %s, when the manager would give up too; or run it with --without-records, which releases it now", u.until.UTC().Format(time.RFC3339))
 }
 
-// checkRecorded returns an error if a post has to keep its finalizer. Without the finalizer, a post that is being
-// deleted is gone, and its record can no longer be written. The command cannot access the bucket, so it keeps the
-// finalizer for as long as the manager would: for an hour at most (record.WriteTimeout), and not in a terminating
-// namespace.
+// checkRecorded returns an error if a post must keep its finalizer. Without the finalizer, a post that is being deleted
+// disappears, and its record can no longer be written. The command cannot access the bucket, so it keeps the finalizer
+// for as long as the manager would: for at most an hour (record.WriteTimeout), and not in a terminating namespace.
 func (r *run) checkRecorded(ctx context.Context, k kind, m *metav1.PartialObjectMetadata) error {
 	if k.resource != posts || r.WithoutRecords || m.DeletionTimestamp.IsZero() {
 		return nil

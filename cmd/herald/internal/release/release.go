@@ -4,8 +4,8 @@
 // Package release removes Herald's finalizers, so that its objects can be deleted without a running manager. It does
 // not change anything else: objects and the contents of the bucket are kept.
 //
-// No manager may run at the same time. It would add finalizers again, and the finalizer of a published post protects
-// its outcome from being lost.
+// A manager must not run at the same time. It would add finalizers again, and the finalizer of a published post
+// protects its outcome from being lost.
 package release
 
 import (
@@ -41,7 +41,7 @@ const (
 	teams = "teams"
 )
 
-// kind is a kind of objects with a finalizer of Herald.
+// kind is a kind of object that may have one of Herald's finalizers.
 type kind struct {
 	resource, name string
 	// everywhere is true for a cluster-scoped kind.
@@ -91,8 +91,8 @@ type run struct {
 	goneNames []string
 }
 
-// Run removes the finalizers. It returns nil only if no object has one any longer, or after a dry run. It can be
-// interrupted and repeated.
+// Run removes the finalizers. It returns nil only if no object has one left, or after a dry run. It can be interrupted
+// and repeated.
 func Run(ctx context.Context, o Options) error {
 	r, err := newRun(ctx, o)
 	if err != nil {
@@ -140,7 +140,7 @@ func newRun(ctx context.Context, o Options) (*run, error) {
 }
 
 // round reads the objects of all kinds once, removes their finalizers, and returns the number of objects that had one.
-// An error of one object does not stop the others.
+// An error for one object does not affect the others.
 func (r *run) round(ctx context.Context) (found int, err error) {
 	var failed []error
 	for _, k := range kinds() {
