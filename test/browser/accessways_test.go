@@ -39,7 +39,7 @@ var _ = Describe("Without a mouse, an administrator", func() {
 		must(err)
 		page, _ := by.start()
 		card := page.GetSaying("listitem", "@"+handle)
-		// consent goes through the platform's page, from a button that leads there.
+		// consent clicks a button that leads to the platform's consent page, and grants access there.
 		consent := func(button *chrome.Element, result string) {
 			GinkgoHelper()
 			by.press(page, button)

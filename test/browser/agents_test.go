@@ -144,7 +144,7 @@ var _ = Describe("An agent", Ordered, func() {
 		inEveryLook(page, "agents-ended")
 	})
 
-	// Keep this spec last: the browser asks whether it may open the application, and accepts no more clicks.
+	// Keep this spec last: the browser asks whether it may open the application, and no longer accepts clicks.
 	It("receives the redirect as an application on the user's machine", func() {
 		must(page.Open(consentAddress("An editor", cursor)))
 		must(page.WaitText("cursor:"))
@@ -188,7 +188,7 @@ func loopback() (redirect string, answers *[]url.Values) {
 	return client.URL + "/callback", answers
 }
 
-// redeem exchanges a code for tokens, as the client does. Only this exchange stores the grant.
+// redeem exchanges a code for tokens, as the client does. The grant is stored only by this exchange.
 func redeem(authorize, redirect, code string) {
 	GinkgoHelper()
 	asked, err := url.Parse(authorize)

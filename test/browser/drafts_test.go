@@ -32,7 +32,7 @@ var _ = Describe("Work in progress", func() {
 		return web.Draft{Kind: web.Text, Targets: []web.Target{{Account: threads}}, Text: text}
 	}
 
-	// drafts returns how many drafts the list shows with a text.
+	// drafts returns the number of drafts with a text in the list.
 	drafts := func(text string) int {
 		GinkgoHelper()
 		must(page.Open(site.URL + "/teams/herald-demo/posts?status=draft"))

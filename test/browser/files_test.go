@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/test/browser/chrome"
 )
 
-// kindsForm is a form for several kinds of posts, of which the text has no field for files.
+// kindsForm is a form for several kinds of posts. Only text posts have no field for files.
 const kindsForm = `<form method="post" action="/form">
 	<label><input type="radio" name="category" value="text" checked> Text</label>
 	<label><input type="radio" name="category" value="image" id="category-image"> Images</label>
@@ -75,7 +75,7 @@ var _ = Describe("Files from anywhere", func() {
 		must(page.Get("heading", "Fixture").Drop(clip("film.mp4")))
 		Eventually(ids("video")).Should(Equal([]string{"m-1"}))
 		Expect(chosen()).To(Equal("video"))
-		page.Forget() // a film this short has no preview
+		page.Forget() // a video this short has no preview
 	})
 
 	It("keeps a post's kind once it has files", func() {
@@ -88,7 +88,7 @@ var _ = Describe("Files from anywhere", func() {
 		must(page.Get("button", "Remove film.mp4").Click())
 		must(page.Get("button", "Send").Follow())
 		Expect(f.forms()).To(HaveLen(1))
-		page.Forget() // a film this short has no preview
+		page.Forget() // a video this short has no preview
 	})
 
 	It("lets users paste text with its own picture, as office programs copy it", func() {
@@ -133,7 +133,7 @@ var _ = Describe("Files from anywhere", func() {
 		must(page.Throttle(0))
 		close(f.hold)
 		Eventually(ids("image")).Should(HaveLen(1))
-		page.Forget() // this is no picture
+		page.Forget() // this is not a picture
 	})
 })
 

@@ -30,21 +30,22 @@ type fixture struct {
 	// announced are the files announced to the server; stored are the uploaded files, by name.
 	announced []announcement
 	stored    map[string]stored
-	// refuse are the statuses of the next announcements, and breakOff those of the next uploads. Later ones succeed.
+	// refuse are the statuses of the next announcements, and breakOff the statuses of the next uploads. Later ones
+	// succeed.
 	refuse, breakOff []int
-	// partBytes is the size of the parts of larger files; 0 for no parts. puts are the paths of all uploads, and cut is how
-	// many of the next ones break after skip others.
+	// partBytes is the part size for larger files; 0 for no parts. puts are the paths of all uploads. The next skip
+	// uploads succeed, and the cut uploads after them break.
 	partBytes int64
 	puts      []string
 	skip, cut int
-	// resumed counts requests for addresses and to finish, and aborted are the ids of aborted uploads.
+	// resumed counts the requests for missing parts, and aborted lists the ids of aborted uploads.
 	resumed int
 	aborted []string
-	// hold blocks uploads until it is closed; if it is nil, it blocks none.
+	// hold blocks uploads until it is closed; nil does not block any.
 	hold chan struct{}
 	// sent are the received forms.
 	sent []url.Values
-	// events are sent to the listeners. refused is how many more listeners get 503 instead.
+	// events are sent to the listeners. refused is the number of further listeners that get a 503 instead.
 	events    chan string
 	refused   int
 	listeners int
@@ -174,7 +175,8 @@ func (f *fixture) announce(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// parts is the answer for a file in parts: the addresses of those that are not stored. The caller holds the lock.
+// parts returns the response for a file in parts, with the addresses of the parts that are not stored. The caller must
+// hold the lock.
 func (f *fixture) parts(id string, size int64) map[string]any {
 	urls := []string{}
 	for i := range (size-1)/f.partBytes + 1 {
@@ -188,7 +190,7 @@ func (f *fixture) parts(id string, size int64) map[string]any {
 	return map[string]any{"id": id, "upload": "u-" + id, "part_bytes": f.partBytes, "parts": urls}
 }
 
-// resume answers with the missing parts of a file, also when it is finished.
+// resume responds with the addresses of a file's missing parts, even if there are none.
 func (f *fixture) resume(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -215,7 +217,7 @@ func (f *fixture) abort(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"id": r.PathValue("id")}) // the browser may have closed the connection
 }
 
-// begunPuts returns how many uploads of files or parts have started.
+// begunPuts returns the number of uploads of files or parts that have started.
 func (f *fixture) begunPuts() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -254,7 +256,7 @@ func (f *fixture) put(w http.ResponseWriter, r *http.Request) {
 	for name, value := range map[string]string{"Origin": "*", "Methods": "PUT", "Headers": "content-type"} {
 		w.Header().Set("Access-Control-Allow-"+name, value)
 	}
-	w.Header().Set("Connection", "close") // a browser repeats a request by itself when a connection breaks that it has used before
+	w.Header().Set("Connection", "close") // a browser automatically repeats a request if a reused connection breaks
 	if r.Method == http.MethodOptions {
 		return
 	}

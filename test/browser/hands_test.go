@@ -189,7 +189,7 @@ var _ = Describe("A time", func() {
 	})
 })
 
-// inEveryBareLook is inEveryLook for a page without scripts, in which axe does not run.
+// inEveryBareLook makes the checks of inEveryLook on a page without scripts, on which axe cannot run.
 func inEveryBareLook(page *chrome.Page, name string) {
 	GinkgoHelper()
 	for _, look := range chrome.Looks {

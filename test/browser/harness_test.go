@@ -92,7 +92,7 @@ var _ = Describe("The harness", func() {
 		Entry("an inline script", `<script>document.title = "no"</script>`, "Content Security Policy"),
 		Entry("an inline style", `<p style="color: red">Red</p>`, "Content Security Policy"),
 		Entry("a picture from elsewhere", `<img alt="" src="http://192.0.2.1/a.png">`, "Content Security Policy"),
-		// An inline handler that runs immediately, because the browser may check others on first use.
+		// The inline handler runs immediately, because the browser may check others only on first use.
 		Entry("a handler in an attribute", `<svg onload="x()"></svg>`, "Content Security Policy"),
 		Entry("a missing file", `<script src="/missing.js"></script>`, "404"),
 		Entry("an exception", `<script src="/throws.js"></script>`, "on purpose"),

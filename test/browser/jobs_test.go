@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// worker does a job and counts its actions: each click, key, field and drag is one.
+// worker does a job and counts its actions: each click, key press, filled field and drag is one.
 type worker struct {
 	page    *chrome.Page
 	actions int
@@ -49,7 +49,8 @@ func (w *worker) choose(accounts ...string) {
 	}
 }
 
-// docs/composer.md has these jobs as a table. The limits are what the best other tool needs by its documentation.
+// docs/composer.md lists these jobs in a table. The limits are the numbers of actions in the best other tool, according
+// to its documentation.
 var _ = Describe("A task takes no more actions than with other tools:", Ordered, ContinueOnFailure, func() {
 	var (
 		page *chrome.Page
@@ -70,7 +71,7 @@ var _ = Describe("A task takes no more actions than with other tools:", Ordered,
 		GinkgoHelper()
 		Eventually(readable(page), unsure).Should(ContainSubstring(text))
 	}
-	// measure does a job from the overview, or from where prepare leads.
+	// measure does a job, starting from the overview or from the page that prepare opens.
 	measure := func(limit int, prepare func(), job func(*worker)) {
 		GinkgoHelper()
 		must(site.Overview())

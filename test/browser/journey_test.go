@@ -15,9 +15,8 @@ import (
 	"github.com/herald-social/herald/test/browser/chrome"
 )
 
-// A new user's first quarter of an hour with Herald, as one flow: `make run` prints a URL, and everything after that
-// happens on the pages. The steps do not use the helpers in package web, so that each one is something that a user
-// sees.
+// A new user's first fifteen minutes with Herald, as one flow: `make run` prints a URL, and everything after that
+// happens on the pages. The steps do not use the helpers in package web, so each step is one that the user sees.
 var _ = Describe("A new user without documentation", func() {
 	It("connects an account, publishes an image post, cancels another post, and creates and revokes a key", func() {
 		address, err := printedLink() // starts Herald

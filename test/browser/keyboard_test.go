@@ -28,7 +28,7 @@ func (k keys) press(element *chrome.Element, what string) {
 	must(k.page.Press(what))
 }
 
-// follow is press for an element that leads to another page.
+// follow presses an element as press does, and waits for the page that it leads to.
 func (k keys) follow(element *chrome.Element, what string) {
 	GinkgoHelper()
 	must(k.page.TabTo(element))
@@ -36,8 +36,8 @@ func (k keys) follow(element *chrome.Element, what string) {
 	must(k.page.Follow(func() error { return k.page.Press(what) }))
 }
 
-// choose moves the focus to a group of radio buttons with the Tab key, and selects the first whose name contains the given one with the
-// arrow keys.
+// choose moves the focus to a group of radio buttons with the Tab key, then uses the arrow keys to select the first
+// button whose name contains the given one.
 func (k keys) choose(group *chrome.Element, name string) {
 	GinkgoHelper()
 	const within = "function() { return this.contains(document.activeElement) && document.activeElement.type === 'radio' }"
@@ -62,7 +62,7 @@ func (k keys) choose(group *chrome.Element, name string) {
 		Expect(presses).To(BeNumerically("<", 20), "the arrows do not lead to %s", radio)
 		must(k.page.Press(kb.ArrowDown))
 	}
-	must(k.page.Press(" ")) // an arrow selects what it leads to; the first button of an empty group is not selected yet
+	must(k.page.Press(" ")) // an arrow key selects the button that it moves to; the first button of an empty group is not selected yet
 }
 
 // seen fails if the focus is not visible.
@@ -75,8 +75,8 @@ func (k keys) seen() {
 	Expect(at.Covered).To(BeEmpty(), "%q has the focus and is covered", at.Name)
 }
 
-// enter types a date and a time in the morning into a datetime field. The day equals the month and an A ends the time,
-// because the order and the 12-hour clock depend on the browser's language.
+// enter types a date and a time in the morning into a datetime field. The browser's language determines the order of
+// day and month and the clock, so the day equals the month, and an A for AM follows the time.
 func (k keys) enter(at time.Time) {
 	GinkgoHelper()
 	Expect(at.Day()).To(BeNumerically("==", at.Month()))

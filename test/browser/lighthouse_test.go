@@ -94,7 +94,8 @@ func lighthouse(url, cookies string) scores {
 	return s
 }
 
-// tries limits how often a page is measured, because other load on the machine lowers the scores.
+// tries limits the number of measurements of a page. There may be several because other load on the machine lowers the
+// scores.
 const tries = 3
 
 // expectGood requires leastScore in each category of a page.

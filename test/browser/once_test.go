@@ -35,7 +35,7 @@ var _ = Describe("A post is sent once if a user", func() {
 		return web.Draft{Kind: web.Text, Targets: []web.Target{{Account: "Threads, @herald_demo"}}, Text: text}
 	}
 
-	// emptyFormAfter expects the post's notice in place of its form, and submits the form again.
+	// emptyFormAfter expects a notice about the post and an empty form, and submits the form again.
 	emptyFormAfter := func(page *chrome.Page, site web.Site, text string) {
 		GinkgoHelper()
 		must(page.WaitText("You published this a moment ago"))

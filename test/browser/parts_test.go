@@ -47,7 +47,7 @@ var _ = Describe("A large file", func() {
 			sizes += f.inStore(part).size
 		}
 		Expect(sizes).To(Equal(3<<20 + 12))
-		page.Forget() // cut connections, and a film without a preview
+		page.Forget() // cut connections, and a video without a preview
 	}
 
 	It("sends only the missing parts after a cut", func() {
@@ -81,7 +81,7 @@ var _ = Describe("A large file", func() {
 		must(page.Get("button", "Add a film").Choose(film))
 		must(page.WaitFor("the second upload is finished", `document.querySelector("[name=video]")?.value === "m-2"`))
 		Expect(f.announced).To(HaveLen(2))
-		page.Forget() // cut connections, and a film without a preview
+		page.Forget() // cut connections, and a video without a preview
 	})
 
 	It("asks for fresh addresses before the first ones expire", func() {
@@ -102,7 +102,7 @@ var _ = Describe("A large file", func() {
 		must(save(film, []byte("another film")))
 		must(page.WaitText("The file has changed since it was chosen"))
 		Expect(page.Get("button", "Try again film.mp4").Count()).To(BeZero(), "another attempt does not help")
-		page.Forget() // cut connections, and a film without a preview
+		page.Forget() // cut connections, and a video without a preview
 	})
 
 	It("starts again when its upload has expired", func() {

@@ -44,7 +44,8 @@ func signedInPage() (*chrome.Page, web.Site) {
 	return page, signIn(page)
 }
 
-// sharedPage opens a tab for all specs of a container, signed in. Unlike newPage, it does not check the page's problems.
+// sharedPage opens a tab with a signed-in user for all specs of a container. Unlike newPage, it does not check the
+// page's problems.
 func sharedPage() (*chrome.Page, web.Site) {
 	GinkgoHelper()
 	page, err := browser.NewPage(chrome.Options{})
@@ -81,7 +82,7 @@ var withProvider = sync.OnceValue(func() string {
 	return address
 })
 
-// idp is the provider of withProvider; nil before that. AfterSuite closes it.
+// idp is the provider that withProvider starts, or nil. AfterSuite closes it.
 var idp *issuertest.Issuer
 
 // signInAs signs in through the provider, as one of the users of withProvider.
@@ -109,7 +110,7 @@ func makeTeam() {
 	}).Should(Succeed())
 }
 
-// may binds a group to a role in a namespace.
+// may binds a role in a namespace to a group.
 func may(group, role, namespace string) {
 	GinkgoHelper()
 	kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
@@ -121,7 +122,7 @@ func may(group, role, namespace string) {
 	}))
 }
 
-// disturb makes the platform fail for a demo account, or for the account that a fault names, until the spec ends.
+// disturb makes platforms fail for a demo account, or for the account named in a fault, until the spec ends.
 func disturb(faults ...sandboxtest.Fault) {
 	GinkgoHelper()
 	platforms := sandboxtest.Client{URL: herald().Sandbox()}
@@ -131,7 +132,7 @@ func disturb(faults ...sandboxtest.Fault) {
 	DeferCleanup(func(ctx SpecContext) { must(platforms.ClearFaults(ctx)) })
 }
 
-// readable returns a page's visible text, for waits that are longer than the page's own.
+// readable returns a function that returns a page's visible text, for longer waits than the page's own.
 func readable(page *chrome.Page) func() (string, error) {
 	return func() (string, error) { return chrome.Eval[string](page, "document.body.innerText") }
 }
@@ -157,7 +158,7 @@ func printedLink() (string, error) {
 	return herald().Variable("HERALD_SIGNIN_URL"), nil
 }
 
-// answerTo calls the REST API with a token and returns the status.
+// answerTo returns a function that calls the REST API with a token and returns the status.
 func answerTo(token string) func() (int, error) {
 	return func() (int, error) {
 		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, herald().Site()+"/api/v1/posts", http.NoBody)

@@ -47,7 +47,7 @@ func planned(captions []string, at func(i int) time.Time) {
 	}
 }
 
-// accountOnX returns the name of the connection to X, which differs after a spec has connected the account again.
+// accountOnX returns the name of the connection to X, which changes when a spec reconnects the account.
 func accountOnX() string {
 	GinkgoHelper()
 	kubernetes, err := cluster.NewClient(herald().Variable("KUBECONFIG"))
@@ -82,7 +82,7 @@ var _ = Describe("A team with many posts", Ordered, func() {
 		page, site = sharedPage()
 		day = time.Now().In(site.Zone).AddDate(0, 3, 0)
 		day = time.Date(day.Year(), day.Month(), 14, 9, 0, 0, 0, site.Zone)
-		day = day.AddDate(0, 0, -int(day.Weekday())+2) // a Tuesday: the week has the days after it too
+		day = day.AddDate(0, 0, -int(day.Weekday())+2) // a Tuesday, so the week also contains later days
 		planned(numbered("Planned", many-1), func(i int) time.Time { return day.Add(time.Duration(i) * time.Minute) })
 		planned([]string{"Résumé of the quarter"}, func(int) time.Time { return day.Add(10 * time.Hour) })
 		planned(numbered("Neighbour", 2), func(i int) time.Time { return day.AddDate(0, 0, i+1) })

@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/test/mediatest"
 )
 
-// shape saves a picture of the given size, with a frame that shows where it is cut.
+// shape saves a picture of the given size, with a frame that shows where the picture is cropped.
 func shape(name string, width, height int) string {
 	GinkgoHelper()
 	picture := image.NewRGBA(image.Rect(0, 0, width, height))
@@ -44,8 +44,8 @@ var onAll = []web.Target{
 	{Account: "TikTok, @herald_demo"},
 }
 
-// ratios returns the width divided by the height of what matches a selector in each platform's preview, once each has
-// the given number of files.
+// ratios returns the aspect ratio (width divided by height) of the element that matches a selector in each platform's
+// preview, once each preview has the given number of files.
 func ratios(page *chrome.Page, files int, selector string) map[string]float64 {
 	GinkgoHelper()
 	must(page.WaitFor("the files are in the previews", fmt.Sprintf(`[...document.querySelectorAll(".mock")].every((mock) => mock.querySelectorAll(".thumb").length === %d)`, files)))
@@ -133,7 +133,8 @@ var _ = Describe("The previews", func() {
 		must(site.Compose(web.Draft{Kind: web.Image, Targets: onAll, Text: text, Files: []string{shape("a.jpg", 800, 800)}}))
 		end := `document.querySelector(".on-instagram details").open`
 		Expect(chrome.Eval[bool](page, end)).To(BeFalse())
-		// A closed element whose content is still drawn counts as open here.
+		// The text shows whether the element is really closed: its content may be drawn even without the open
+		// attribute.
 		shown := func() (string, error) {
 			return chrome.Eval[string](page, `document.querySelector(".on-instagram details").innerText`)
 		}
@@ -209,7 +210,7 @@ var _ = Describe("Content that an account does not accept", func() {
 		return names
 	}
 
-	// takes waits until the tile of an account on a platform has no reason.
+	// takes waits until an account's tile no longer shows a reason against the content.
 	takes := func(page *chrome.Page, account string) {
 		GinkgoHelper()
 		must(page.WaitFor(account+" takes the content", `[...document.querySelectorAll(".pick li")].find((li) => li.textContent.includes("`+account+`")).querySelector(".unfit").textContent === ""`))

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The sandbox answers instead of every server.
+// The sandbox responds in place of every server.
 var _ = Describe("An account on a server that the user chooses", func() {
 	It("is connected, publishes, and is disconnected", func(ctx context.Context) {
 		sandbox := sandboxtest.Client{URL: herald().Sandbox()}

@@ -19,8 +19,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// unsure is how long it takes at most until a platform lists a post that is being looked up: two lookups after its
-// listing lag.
+// unsure is the maximum time until lookups settle a lost call: two lookups after the platform's listing lag.
 const unsure = time.Minute
 
 var _ = Describe("Pages for empty teams, missing permissions and expired sessions", func() {

@@ -24,7 +24,7 @@ import (
 	"github.com/herald-social/herald/test/browser/stack"
 )
 
-// pageLimit is how much a page may transfer with an empty cache, in bytes.
+// pageLimit is the maximum number of bytes that a page may transfer with an empty cache.
 const pageLimit = 52 * 1000
 
 var (
@@ -47,8 +47,8 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// failures has the name and the beginning of the message of each failed spec. They are printed last: of a long log, often only the end
-// is stored, where Ginkgo's summary has no messages.
+// failures contains the name of each failed spec and the start of its message. They are printed last: often only the
+// end of a long log is stored, and Ginkgo's summary there has no messages.
 var failures []string
 
 var _ = ReportAfterEach(func(report SpecReport) {
@@ -161,8 +161,8 @@ func slug(text string) string {
 	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-")
 }
 
-// inEveryLook checks what every page must satisfy: axe finds no violations and nothing is wider than the window, in
-// light, in dark and on a phone. With -screenshots it takes screenshots.
+// inEveryLook checks the requirements for every page: axe finds no violations and nothing is wider than the window, in
+// light and dark mode and on a phone. With -screenshots it takes screenshots.
 func inEveryLook(page *chrome.Page, name string) {
 	GinkgoHelper()
 	for _, look := range chrome.Looks {

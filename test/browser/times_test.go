@@ -43,7 +43,7 @@ var _ = Describe("times.js", func() {
 		Entry("without JavaScript", chrome.Options{NoScript: true}, `<time data-show="both" datetime="2026-12-01T09:00:00Z">1 Dec 2026, 09:00 UTC</time>`, "1 Dec 2026, 09:00 UTC", ""),
 	)
 
-	// A second body tag adds its attributes to the first.
+	// In HTML, a second body tag adds its attributes to the first.
 	const inLosAngeles = `<body data-team-zone="America/Los_Angeles">`
 
 	DescribeTable("are in the team's zone, next to the user's own",

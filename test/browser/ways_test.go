@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// way is a way of using the pages without a mouse.
+// way is a way to use the pages without a mouse.
 type way struct {
 	name string
 	look chrome.Look
@@ -36,7 +36,7 @@ func (by way) start() (*chrome.Page, web.Site) {
 	return page, site
 }
 
-// press presses a button, or opens what is folded.
+// press presses a button, or opens a collapsed element.
 func (by way) press(page *chrome.Page, element *chrome.Element) {
 	GinkgoHelper()
 	if by.keys {
@@ -56,7 +56,7 @@ func (by way) follow(page *chrome.Page, element *chrome.Element) {
 	must(element.Follow())
 }
 
-// confirm presses a button, and the button of the same name in the question.
+// confirm presses a button, then the button with the same name in the confirmation.
 func (by way) confirm(page *chrome.Page, button *chrome.Element, name string) {
 	GinkgoHelper()
 	by.press(page, button)

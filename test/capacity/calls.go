@@ -13,16 +13,16 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// How often platforms do not publish, of a hundred thousand calls.
+// The numbers of calls, out of a hundred thousand, whose result is not a published post.
 const (
 	ofCalls   = 100_000
 	lost      = 100 // the answer is lost; half of these posts were published
 	limited   = 50  // the account has posted too often
-	busy      = 100 // the platform has an error that passes
-	permanent = 20  // the platform does not take the content
+	busy      = 100 // the platform has a temporary error
+	permanent = 20  // the platform rejects the content
 )
 
-// call calls the platforms for claimed targets, and records the results with the next pass.
+// call calls the platforms for claimed targets. The next pass records the results.
 func (s *simulation) call(p *post, targets []int) {
 	var results []delivery.Result
 	for _, i := range targets {
@@ -102,7 +102,7 @@ func (s *simulation) show(p *post, i int) {
 	}
 }
 
-// preparation returns the state of a post's upload. Its targets are uploaded one after the other, in one place.
+// preparation returns the state of a post's upload. The post's targets are uploaded one after another, in one slot.
 func (s *simulation) preparation(p *post, i int) delivery.Preparation {
 	if p.bytes == 0 {
 		return delivery.Preparation{}
@@ -120,7 +120,7 @@ func (s *simulation) preparation(p *post, i int) delivery.Preparation {
 	return d
 }
 
-// hash identifies the content of a target. It is computed once.
+// hash returns a target's content hash, which is computed only once.
 func (p *post) hash(i int) string {
 	if p.hashes[i] == "" {
 		p.hashes[i] = delivery.ContentHash(p.Post, i, p.team.connection(p.Spec.Targets[i].ConnectionRef.Name), media)
@@ -128,7 +128,7 @@ func (p *post) hash(i int) string {
 	return p.hashes[i]
 }
 
-// prepare uploads a post's files as soon as there is a place.
+// prepare uploads a post's files as soon as a slot is free.
 func (s *simulation) prepare(p *post) {
 	if !p.begun.IsZero() {
 		return

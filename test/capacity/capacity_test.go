@@ -14,14 +14,14 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// short is a load of twelve days, which includes the import of a team and the first removals from the cluster.
+// short returns a load for twelve days, which include one team's import and the first removals from the cluster.
 func short() Load {
 	load := year()
 	load.Teams, load.PostsPerMonth, load.Days = 50, 30*thousand, 12
 	return load
 }
 
-// TestGuarantees checks what holds however many posts there are.
+// TestGuarantees checks the guarantees that hold for any number of posts.
 func TestGuarantees(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -53,7 +53,7 @@ func TestGuarantees(t *testing.T) {
 	}
 }
 
-// TestChecks checks that the checks notice mistakes.
+// TestChecks checks that the simulation's checks detect mistakes.
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -76,7 +76,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestSameResult checks that the documented figures can be repeated.
+// TestSameResult checks that the documented figures are reproducible.
 func TestSameResult(t *testing.T) {
 	t.Parallel()
 	load := short()
@@ -92,7 +92,7 @@ func TestSameResult(t *testing.T) {
 
 var quoted = regexp.MustCompile(`(?s)<!-- capacity -->\n(.*?)<!-- end of capacity -->`)
 
-// TestDocument checks that docs/capacity.md has the tables that this program prints: the same rows and columns.
+// TestDocument checks that the tables in docs/capacity.md have the rows that this program prints.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/capacity.md")

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// crowdSize, groupFill and armedCalls are the manager's defaults: how many posts of one time are armed, how many
-	// posts a group has, and how many of their calls are made at once.
+	// crowdSize, groupFill and armedCalls are the manager's defaults: the number of posts due at the same time from
+	// which they are armed, the number of posts in a group, and the number of their concurrent calls.
 	crowdSize, groupFill, armedCalls = 50, 208, 1024
-	// longestBacklog is how long claims may wait for earlier writes. The manager reduces its claims in flight when they
-	// become slow (package dispatch).
+	// longestBacklog is the longest time that claims may wait for earlier writes. The manager reduces its concurrent
+	// claims when they become slow (package dispatch).
 	longestBacklog = 250 * time.Millisecond
 )
 
-// crowd is the posts that are due at one time.
+// crowd contains the posts that are due at the same time.
 type crowd struct {
 	due     time.Time
 	posts   []*post
@@ -30,13 +30,13 @@ type crowd struct {
 	opened  bool
 }
 
-// armed is a post whose claims wait for their group.
+// armed is a claimed post that waits for its group to be opened.
 type armed struct {
 	post    *post
 	targets []int
 }
 
-// expect adds a post that waits for its time to the crowd of that time.
+// expect adds a post that waits for its scheduled time to the crowd for that time.
 func (s *simulation) expect(p *post) {
 	due := posting.Of(p.Post).Due()
 	c := s.crowds[due.UnixMilli()]
@@ -55,10 +55,10 @@ func (s *simulation) expect(p *post) {
 	}
 }
 
-// wakeEvery is the interval of the looks at a crowd.
+// wakeEvery is the interval at which a crowd is checked.
 const wakeEvery = time.Second
 
-// wake arms the posts of a crowd as soon as its size permits.
+// wake arms a crowd's posts as soon as the crowd is large enough and near enough.
 func (s *simulation) wake(c *crowd) {
 	switch left := c.due.Sub(s.now); {
 	case len(c.posts) >= crowdSize && left <= delivery.ArmAhead(len(c.posts)):
@@ -76,7 +76,7 @@ func (s *simulation) isCrowded(p *post) bool {
 	return c != nil && len(c.posts) >= crowdSize && due.Sub(s.now) <= delivery.ArmAhead(len(c.posts))
 }
 
-// arm claims a post ahead of its time, unless the writes are behind. It is then decided again when they are not.
+// arm claims a post ahead of its time. If too many writes are queued, catchUp reconciles the post later.
 func (s *simulation) arm(p *post, f *delivery.Facts, targets []int) {
 	if s.server.backlog(s.now) > longestBacklog {
 		if s.behind = append(s.behind, p); len(s.behind) == 1 {
@@ -96,7 +96,7 @@ func (s *simulation) arm(p *post, f *delivery.Facts, targets []int) {
 	})
 }
 
-// catchUp reconciles the posts that arm has put off, as fast as writes are stored.
+// catchUp reconciles the posts that arm has deferred, as fast as writes are stored.
 func (s *simulation) catchUp() {
 	for len(s.behind) > 0 && s.server.backlog(s.now) <= longestBacklog {
 		p := s.behind[0]
@@ -122,7 +122,7 @@ func (s *simulation) openAll(c *crowd) {
 	}
 }
 
-// callArmed makes the calls of an armed post in its turn.
+// callArmed makes an armed post's calls when it is its turn.
 func (s *simulation) callArmed(p *post, targets []int) {
 	t := &turn{accounts: p.accounts(targets), pool: &s.armedPlaces}
 	t.run = func() {

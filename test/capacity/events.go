@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// event is something that happens at a time. Events of the same time happen in the order in which they were added.
+// event is a function to run at a simulated time. Events with the same time run in the order in which they were added.
 type event struct {
 	at     time.Time
 	number int
@@ -41,7 +41,7 @@ type agenda struct {
 	added  int
 }
 
-// at adds an event. A time in the past is now.
+// at adds an event. A time in the past means now.
 func (a *agenda) at(t time.Time, run func()) {
 	if t.Before(a.now) {
 		t = a.now

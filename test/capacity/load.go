@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Load is what people and programs ask of an installation.
+// Load describes the posts that users and programs create in an installation.
 type Load struct {
-	// Teams is the number of teams, and PostsPerMonth the number of posts that all of them schedule in 30 days.
+	// Teams is the number of teams, and PostsPerMonth the total number of posts that they schedule in 30 days.
 	Teams         int
 	PostsPerMonth int
-	// InCluster is how long finished posts stay in the cluster (retention.inCluster).
+	// InCluster is the time that finished posts stay in the cluster (retention.inCluster).
 	InCluster time.Duration
-	// Start and Days are the simulated time.
+	// Start and Days define the simulated period.
 	Start time.Time
 	Days  int
 	// Seed selects the random numbers.
 	Seed uint64
 }
 
-// The shares of posts, in percent. People write at work and choose round times, so that a fifth is due at nine o'clock
-// sharp in the team's time zone.
+// The shares of posts, in percent. Users choose round times during their working day, so a fifth of the posts is due at
+// exactly nine o'clock in the team's time zone.
 const (
 	atNine     = 20
 	atFullHour = 30
@@ -31,24 +31,24 @@ const (
 	twoTargets = 20
 	pictures   = 10
 	films      = 2
-	// daysPerMonth is the length of a month here.
+	// daysPerMonth is the length of a simulated month.
 	daysPerMonth = 30
-	// weekend is the number of posts on a Saturday or Sunday, compared with a working day.
+	// weekend is the number of posts on a Saturday or Sunday as a percentage of a working day's.
 	weekend = 50
 )
 
 const (
 	pictureBytes = 200 << 10
 	filmBytes    = 20 << 20
-	// longestLead is how far ahead posts are scheduled, at most.
+	// longestLead is the longest time that posts are scheduled ahead.
 	longestLead = 72 * time.Hour
-	// scheduledEach is the interval of teams with a PostSchedule that posts at nine every day.
+	// scheduledEach means that every second team has a PostSchedule that posts at nine every day.
 	scheduledEach = 2
-	// starterEach is the interval of teams on the starter plan, and importsEach that of teams that once import more
-	// posts than their budget allows.
+	// starterEach means that one team in five is on the starter plan, and importsEach that one in a hundred imports
+	// more posts, once, than its budget allows.
 	starterEach, importsEach = 5, 100
-	// headStart flattens the sizes of teams: the n-th team posts in proportion to 1/(n + headStart). Of a thousand, the
-	// largest has 1.3 % of the posts.
+	// headStart makes team sizes more even: the number of posts of team n is proportional to 1/(n + headStart). The
+	// largest of a thousand teams has 1.3 % of the posts.
 	headStart = 20
 )
 
@@ -61,13 +61,13 @@ var zones = []struct {
 // request is a requested post.
 type request struct {
 	team *team
-	// due is when it is to be published, and zero for an immediate post.
+	// due is the scheduled time, or zero for an immediate post.
 	due     time.Time
 	targets int
 	kind    kind
 }
 
-// kind is what a post contains.
+// kind is the kind of content in a post.
 type kind int
 
 const (
@@ -76,10 +76,10 @@ const (
 	ofFilm
 )
 
-// percent returns true in that share of the calls.
+// percent returns true for the given percentage of calls.
 func percent(random *rand.Rand, share int) bool { return random.IntN(100) < share }
 
-// addDay adds the requests for the posts that are due on one day.
+// addDay schedules the requests for the posts that are due on a day.
 func (s *simulation) addDay(day int) {
 	begin := s.load.Start.AddDate(0, 0, day)
 	share := 100.0
@@ -120,7 +120,7 @@ func (s *simulation) addPost(tm *team, day time.Time) {
 	s.at(due.Add(-time.Hour-time.Duration(s.random.Int64N(int64(longestLead)))), func() { s.create(&r) })
 }
 
-// dueOn returns the time of a post on a day, in the team's time zone.
+// dueOn returns a random time for a post on a day, in the team's time zone.
 func (s *simulation) dueOn(tm *team, day time.Time) time.Time {
 	const firstHour, lastHour = 7, 22
 	hour := firstHour + s.random.IntN(lastHour-firstHour)
@@ -137,7 +137,7 @@ func (s *simulation) dueOn(tm *team, day time.Time) time.Time {
 	}
 }
 
-// importPosts has a team import more scheduled posts than its budget allows.
+// importPosts makes a team import more scheduled posts than its budget allows.
 func (s *simulation) importPosts(tm *team, day time.Time) {
 	const days, excess = 30, 500
 	for i := range int(tm.budget.UnfinishedPosts) + excess {

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command capacity simulates a year of a thousand teams' posts. It runs the production code for decisions in simulated
-// time. Writes, calls and uploads take as long as measured in docs/performance.md. The same load always has the same
-// result. `make capacity` prints the tables of docs/capacity.md.
+// Command capacity simulates a year of a thousand teams' posts. It runs the production code that makes decisions, in
+// simulated time. Writes, calls and uploads take as long as measured in docs/performance.md. The same load always gives
+// the same result. `make capacity` prints the tables in docs/capacity.md.
 package main
 
 import (
@@ -14,13 +14,14 @@ import (
 	"time"
 )
 
-// year returns the load of docs/capacity.md. It begins on a Monday. With two days in the cluster, there are fewer than the
-// 150,000 objects of a kind that SIG Scalability tests; with the default of seven there would be more.
+// year returns the load in docs/capacity.md. It starts on a Monday. Posts stay in the cluster for two days, so there
+// are fewer than the 150,000 objects of a kind that SIG Scalability tests. With the default of seven days, there would
+// be more.
 func year() Load {
 	return Load{Teams: 1000, PostsPerMonth: 1000 * thousand, InCluster: 2 * day, Start: time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC), Days: 360, Seed: 1}
 }
 
-// gcPercent allows for a heap of a few gigabytes.
+// gcPercent trades memory for speed: the heap grows to a few gigabytes.
 const gcPercent = 400
 
 func main() {
@@ -37,7 +38,7 @@ func run() error {
 	flag.IntVar(&load.Days, "days", load.Days, "simulated days, at least 30")
 	arms := flag.Bool("arm", false, "claim crowds ahead (delivery.armCrowds)")
 	flag.Parse()
-	// Most of the memory is garbage, and there is enough.
+	// The simulation allocates mostly short-lived objects, so less frequent collections save time.
 	debug.SetGCPercent(gcPercent)
 	costs := measured()
 	r, err := Simulate(load, costs, *arms, Broken{})

@@ -20,16 +20,16 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// publisher is a platform for package delivery.
+// publisher is a platform that only declares its capabilities, for package delivery.
 type publisher struct{ platforms.Publisher }
 
-// Capabilities returns what all simulated platforms can do.
+// Capabilities returns the same capabilities for all simulated platforms.
 func (publisher) Capabilities() platforms.Capabilities {
 	all := []v1alpha1.Category{v1alpha1.CategoryText, v1alpha1.CategoryImage, v1alpha1.CategoryVideo}
 	return platforms.Capabilities{Delivers: all, ListingAuthoritative: all, PreparedTTL: preparedTTL, CallTimeout: 20 * time.Second, ListingLag: 2 * time.Second}
 }
 
-// preparedTTL is how long a platform keeps an upload.
+// preparedTTL is the time that a platform keeps an upload.
 const preparedTTL = 24 * time.Hour
 
 func registry() platforms.Registry {
@@ -40,7 +40,7 @@ func registry() platforms.Registry {
 	return all
 }
 
-// facts returns a post's facts. Those that do not change are collected once.
+// facts returns a post's facts. Constant facts are collected only once.
 func (s *simulation) facts(p *post) *delivery.Facts {
 	if p.known == nil {
 		connections := map[string]*v1alpha1.Connection{}
@@ -63,7 +63,7 @@ func (s *simulation) facts(p *post) *delivery.Facts {
 	return &f
 }
 
-// pass is one reconciliation: it decides about a post, and acts.
+// pass reconciles a post once: it decides, and executes the decision.
 func (s *simulation) pass(p *post) {
 	if p.busy {
 		return
@@ -126,7 +126,7 @@ func (s *simulation) execute(p *post, f *delivery.Facts, stored *v1alpha1.PostSt
 	}
 }
 
-// wait has the post reconciled again at the time in w.
+// wait schedules the post's next reconciliation for the time in w.
 func (s *simulation) wait(p *post, w delivery.Wait) {
 	if w.InTurn {
 		s.expect(p)
@@ -140,7 +140,7 @@ func (s *simulation) wait(p *post, w delivery.Wait) {
 	}
 }
 
-// store writes the post's status. The write's event leads to the next reconciliation.
+// store writes the post's status. The write's event triggers the next reconciliation.
 func (s *simulation) store(p *post, then func()) {
 	p.busy = true
 	s.at(s.server.write(s.now), func() {
@@ -156,7 +156,7 @@ func (s *simulation) record(p *post) {
 	if err := delivery.RecordResults(p.Post, results, s.deadlines(), s.now); err != nil {
 		s.violatef("post %s: %v", p.Name, err)
 	}
-	// An event for each target, which Herald writes when there is time.
+	// Herald writes an event for each target, which is not urgent.
 	s.server.rest += len(results)
 	s.store(p, func() {
 		if held := p.held; held != nil {
@@ -170,7 +170,7 @@ func (s *simulation) deadlines() *delivery.Deadlines {
 	return &delivery.Deadlines{StartingDeadline: s.settings.StartingDeadline, LongestDelay: s.settings.LongestDelay}
 }
 
-// lookup settles the calls whose response was lost, by a lookup on their platform.
+// lookup settles calls whose response was lost, with a lookup on their platform.
 func (s *simulation) lookup(p *post, f *delivery.Facts, targets []int) {
 	for _, i := range targets {
 		timing, _ := f.Timing(f.Target(i).Platform)
@@ -187,7 +187,7 @@ func (s *simulation) lookup(p *post, f *delivery.Facts, targets []int) {
 	s.store(p, func() {})
 }
 
-// requestTurn requests the gates of a post's accounts and a place. With them, the post is reconciled again.
+// requestTurn requests the gates of a post's accounts, and a slot. Once it has them, the post is reconciled again.
 func (s *simulation) requestTurn(p *post, targets []int) {
 	if p.asked != nil {
 		return
@@ -207,7 +207,7 @@ func (s *simulation) claim(p *post, f *delivery.Facts, targets []int) {
 	s.at(s.server.write(s.now), func() { s.call(p, targets) })
 }
 
-// enter enters claims into a post.
+// enter records the claims in a post.
 func (s *simulation) enter(p *post, f *delivery.Facts, targets []int, group string, window time.Duration) {
 	s.countersOf(p.team, p.Post, func(u *v1alpha1.Usage, limit int) {
 		if refused := usage.Confirm(u, plan.Stored(&u.Spec, p.Post, p.team.connection, s.settings.StartingDeadline), limit, s.now); len(refused) > 0 {

@@ -18,10 +18,10 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// caption is the text of all posts. Its length is that of a typical caption.
+// caption is the text of all posts. It is as long as a typical caption.
 const caption = "Our new collection is here: warm colours, soft wool and a little bit of winter sun. Come and see it in our shops, or have it sent home."
 
-// The Media of pictures and films.
+// The names of the Media for pictures and videos.
 const (
 	pictureName = "picture"
 	filmName    = "film"
@@ -32,7 +32,7 @@ var media = map[string]*v1alpha1.Media{
 	filmName:    {Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: filmBytes}},
 }
 
-// post is a stored post, and what the manager and the platforms know about it.
+// post is a stored post, with the manager's and the platforms' data about it.
 type post struct {
 	*v1alpha1.Post
 
@@ -40,24 +40,25 @@ type post struct {
 	size int64
 	// bytes is the size of its files.
 	bytes int64
-	// known are its constant facts, and hashes the hashes of its targets' content.
+	// known contains its constant facts, and hashes its targets' content hashes.
 	known  *delivery.Facts
 	hashes []string
-	// begun is when its upload started, and ready when it was complete.
+	// begun is the time at which its upload started, and ready the time at which it was complete.
 	begun, ready time.Time
 	// results are the unrecorded results of its last calls.
 	results []delivery.Result
-	// asked is its request for gates and a place, and granted the request once it has them. held is for the calls.
+	// asked is its pending request for gates and a slot, granted the request that succeeded, and held the request
+	// during the calls.
 	asked, granted, held *turn
-	// busy means that a write or a call is in progress. Nothing else is decided in the meantime.
+	// busy means that a write or a call is in progress. Until it ends, the post is not reconciled.
 	busy bool
-	// passes counts its reconciliations. A timer of an earlier one is void.
+	// passes counts its reconciliations, to ignore timers set by earlier ones.
 	passes int
-	// shown is how often each target was published.
+	// shown counts how often each target was published.
 	shown []int
 }
 
-// create creates the post of a request, as the apiserver does.
+// create creates the requested post, as the apiserver does.
 func (s *simulation) create(r *request) {
 	s.made++
 	object := &v1alpha1.Post{
@@ -122,7 +123,8 @@ func (s *simulation) admit(tm *team, object *v1alpha1.Post) {
 	s.at(s.server.write(s.now), func() { s.pass(p) })
 }
 
-// finish gives back what a finished post uses, and removes it from the cluster when its time is up.
+// finish releases a finished post's share of its team's limits, and removes the post from the cluster after its
+// retention.
 func (s *simulation) finish(p *post) {
 	delete(s.open, p)
 	p.busy = true
@@ -152,7 +154,7 @@ func (s *simulation) finish(p *post) {
 	})
 }
 
-// weighedEach is the interval of posts whose record is encoded, to measure its size.
+// weighedEach means that one record in a thousand is encoded, to measure its size.
 const weighedEach = 1000
 
 func (s *simulation) weigh(p *post) {

@@ -85,17 +85,17 @@ func report(out io.Writer, r *Result, c *Costs) {
 	table(out, months...)
 }
 
-// cellDays is the length of a cell's simulation: its first five days are a working week.
+// cellDays is the length of a cell's simulation in days; the first five are a working week.
 const cellDays = 8
 
-// cell is a load of a week, on a control plane.
+// cell is a week's load on a control plane.
 type cell struct {
 	postsPerMonth, processors int
 	arms                      bool
 	why                       string
 }
 
-// cells are the loads that show where one installation ends.
+// cells returns the loads that show the limits of one installation.
 func cells() []cell {
 	return []cell{
 		{300 * thousand, 2, false, "a small installation on two processors"},

@@ -14,24 +14,26 @@ type Result struct {
 	Teams, Accounts, Days int
 	// Accepted posts were stored; OverBudget and OverPlan were refused.
 	Accepted, OverBudget, OverPlan int
-	// Published, Failed and Undecided count targets. Lookups are lost answers that were looked up, and Expired claims
-	// whose call could not begin in time.
+	// Published, Failed and Undecided count targets. Lookups counts lookups after lost answers, and Expired counts
+	// claims whose call could not start in time.
 	Published, Failed, Undecided, Lookups, Expired int
-	// Armed posts were claimed ahead.
+	// Armed counts the posts that were claimed ahead.
 	Armed int
-	// Uploads were made, LateUploads ended after their post was due, and ForecastLate were forecast to.
+	// Uploads counts all uploads, LateUploads those that ended after their post was due, and ForecastLate those that
+	// were forecast to.
 	Uploads, LateUploads, ForecastLate int
-	// Archived posts left the cluster; Kept posts never do.
+	// Archived posts have left the cluster; Kept posts never do.
 	Archived, Kept int
-	// Writes counts writes of the Kubernetes API. PeakSecond and PeakMinute are the most urgent writes in a second and in
-	// a minute.
+	// Writes counts writes to the Kubernetes API. PeakSecond and PeakMinute are the highest numbers of urgent writes in
+	// a second and in a minute.
 	Writes, PeakSecond, PeakMinute int
-	// Twice, Lost and Violations must be zero. Violation is the first one.
+	// Twice, Lost and Violations must be zero. Violation describes the first violation.
 	Twice, Lost, Violations int
 	Violation               string
-	// Paused are targets that waited for the end of a pause that their platform announced.
+	// Paused counts the targets that waited for the end of a rate limit that their platform announced.
 	Paused int
-	// Lateness counts the first calls for all others by how long after the post's time they began.
+	// Lateness counts the first calls for all other targets, by the time between the scheduled time and the start of
+	// the call.
 	Lateness spread
 	// Samples are taken at the end of each month.
 	Samples []Sample
@@ -48,7 +50,7 @@ type Sample struct {
 	Day, Objects, Unfinished, Archived, Writes int
 }
 
-// instant is a time at which posts are due.
+// instant describes the posts that are due at the same time.
 type instant struct {
 	posts int
 	last  time.Duration
@@ -88,7 +90,7 @@ func (r *Result) late(due, now time.Time) {
 	}
 }
 
-// sample takes a sample at the end of a month. Instants with few posts are dropped once they have passed.
+// sample takes a sample at the end of a month. It drops past instants that had few posts.
 func (r *Result) sample(days int, now time.Time, writes int) {
 	for at, of := range r.instants {
 		if of.posts < crowdSize && at < now.UnixMilli() {
@@ -101,10 +103,10 @@ func (r *Result) sample(days int, now time.Time, writes int) {
 	}
 }
 
-// RecordBytes is the mean size of an archived record.
+// RecordBytes returns the mean size of an archived record.
 func (r *Result) RecordBytes() int64 { return r.recordBytes / int64(max(r.records, 1)) }
 
-// Largest returns the instants with the most posts, the largest first.
+// Largest returns the instants, largest first.
 func (r *Result) Largest() (all []instant) {
 	for _, of := range r.instants {
 		all = append(all, *of)
@@ -121,7 +123,7 @@ func (r *Result) Largest() (all []instant) {
 // spread counts durations in milliseconds.
 type spread map[int64]int
 
-// Quantile returns the smallest duration that at least the share q does not exceed.
+// Quantile returns the smallest duration that the share q of all durations does not exceed.
 func (s spread) Quantile(q float64) time.Duration {
 	var keys []int64
 	total := 0

@@ -20,7 +20,7 @@ import (
 
 const day = 24 * time.Hour
 
-// Broken is a mistake that the checks must notice.
+// Broken selects a mistake that the checks must detect.
 type Broken struct {
 	// hasty treats a lost response as a refusal.
 	hasty bool
@@ -30,7 +30,7 @@ type Broken struct {
 	unlimited bool
 }
 
-// simulation is an installation of Herald with its teams, on one time line.
+// simulation simulates an installation of Herald and its teams.
 type simulation struct {
 	agenda
 
@@ -47,24 +47,24 @@ type simulation struct {
 	result    *Result
 
 	teams []*team
-	// open are the unfinished posts.
+	// open contains the unfinished posts.
 	open map[*post]bool
 	// toUpload contains the scheduled posts whose uploads have not started.
 	toUpload []*post
 	// made counts requests, calls counts attempts, and accounts counts accounts.
 	made, calls, accounts int
-	// places are for posts, armedPlaces for calls of armed posts, and uploads for uploads.
+	// The slots: places for posts, armedPlaces for armed posts' calls, and uploads for uploads.
 	places, armedPlaces, uploads pool
-	// crowds are the posts that are about to be due, by their time. behind are those whose claims had to wait.
+	// crowds contains the posts that will soon be due, by their time. behind contains those whose claims were deferred.
 	crowds map[int64]*crowd
 	behind []*post
-	// leaves is when the last post was removed from the cluster.
+	// leaves is the time at which the last post was removed from the cluster.
 	leaves time.Time
 	// expires counts the archived posts that expire on each day.
 	expires map[int]int
 }
 
-// Simulate runs an installation with the manager's defaults. If arms is set, it claims crowds ahead.
+// Simulate simulates an installation with the manager's defaults. If arms is true, crowds are claimed ahead.
 func Simulate(load Load, costs Costs, arms bool, broken Broken) (*Result, error) {
 	c := configv1alpha1.DefaultManager()
 	s := &simulation{
@@ -102,13 +102,13 @@ func Simulate(load Load, costs Costs, arms bool, broken Broken) (*Result, error)
 	return s.result, nil
 }
 
-// oneDay runs a day, and looks ahead at uploads every hour, as the manager does for herald_late_uploads.
+// oneDay simulates a day. Every hour, it forecasts late uploads, as the manager does for herald_late_uploads.
 func (s *simulation) oneDay(n int) {
 	begin := s.load.Start.Add(time.Duration(n) * day)
 	for hour := range 24 {
 		s.runUntil(begin.Add(time.Duration(hour) * time.Hour))
 		s.forecast()
-		// Each account is probed once an hour, which notes the time of the probe.
+		// Each account is probed once an hour, and its status stores the time.
 		s.server.rest += s.accounts
 	}
 	s.runUntil(begin.Add(day))
@@ -117,7 +117,7 @@ func (s *simulation) oneDay(n int) {
 	s.result.sample(n+1, s.now, s.server.stored)
 }
 
-// foreseen is how far ahead the uploads are forecast.
+// foreseen is the time ahead for which uploads are forecast.
 const foreseen = 2 * time.Hour
 
 func (s *simulation) forecast() {
@@ -136,7 +136,7 @@ func (s *simulation) forecast() {
 	}
 }
 
-// end checks that no post was lost: what was due before the last retry of the day is finished.
+// end checks that no post was lost: posts that are past their last retry must be finished.
 func (s *simulation) end() {
 	for p := range s.open {
 		if due := posting.Of(p.Post).Due(); due.Add(s.settings.StartingDeadline + s.settings.LongestDelay).Before(s.now) {
@@ -149,7 +149,7 @@ func (s *simulation) end() {
 	s.result.Days = s.load.Days
 }
 
-// checkOutcome compares a finished post with what its platforms show.
+// checkOutcome compares a finished post with the posts that its platforms show.
 func (s *simulation) checkOutcome(p *post) {
 	for i, times := range p.shown {
 		state := posting.StateOf(posting.Of(p.Post).Target(i))

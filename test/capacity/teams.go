@@ -17,23 +17,23 @@ import (
 	"github.com/herald-social/herald/posting/usage"
 )
 
-// team is a team with what its budget and plan count.
+// team is a team with its use of the budget and the plan.
 type team struct {
 	*v1alpha1.Team
 
 	zone *time.Location
-	// share is its share of all posts.
+	// share is the team's share of all posts.
 	share    float64
 	budget   plan.Budget
 	limits   plan.Limits
 	times    retention.Times
 	accounts map[string]*account
 	names    []string
-	// posts, bytes and unfinished are in the cluster.
+	// posts, bytes and unfinished are the amounts in the cluster.
 	posts, bytes, unfinished int64
-	// counters are the Usages by period.
+	// counters contains the Usages by period.
 	counters map[string]*v1alpha1.Usage
-	// shownOnX is how many posts X has shown, by month.
+	// shownOnX counts the posts published on X, by month.
 	shownOnX map[string]int
 	rule     *recurrence.Rule
 	schedule *v1alpha1.PostSchedule
@@ -45,14 +45,14 @@ type account struct {
 
 	busy    bool
 	waiting []*turn
-	// pausedUntil is when the last pause ends that its platform announced.
+	// pausedUntil is the end of the last rate limit that its platform announced.
 	pausedUntil time.Time
 }
 
-// platformsOf are the platforms of a team's accounts, in turn. A team has at least one account on each.
+// platformsOf lists the platforms that a team's accounts are distributed over. A team has at least one account on each.
 var platformsOf = []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook, v1alpha1.PlatformInstagram}
 
-// perAccount is how many posts a day a team has for each of its accounts, on average.
+// perAccount is a team's average number of posts per account and day.
 const perAccount = 8
 
 func (s *simulation) makeTeams() error {
@@ -105,7 +105,7 @@ func (s *simulation) makeTeam(i int, share float64) (*team, error) {
 	return tm, nil
 }
 
-// connect adds accounts, on the platforms in turn.
+// connect adds accounts, distributed evenly over the platforms.
 func (tm *team) connect(accounts int) {
 	for i := range accounts {
 		platform := platformsOf[i%len(platformsOf)]
@@ -118,7 +118,7 @@ func (tm *team) connect(accounts int) {
 	}
 }
 
-// addSchedule adds a PostSchedule to a team, for nine o'clock every day.
+// addSchedule adds a PostSchedule for nine o'clock every day to a team.
 func (s *simulation) addSchedule(tm *team, zone string) (err error) {
 	if tm.rule, err = recurrence.Parse("0 9 * * *", zone); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (s *simulation) addSchedule(tm *team, zone string) (err error) {
 	return nil
 }
 
-// recur creates the posts that a schedule has due, as the PostSchedule controller does.
+// recur creates the posts that are due according to the team's schedule, as the PostSchedule controller does.
 func (s *simulation) recur(tm *team) {
 	d := recurrence.Decide(tm.rule, recurrence.Facts{Schedule: tm.schedule, StartingDeadline: s.settings.StartingDeadline, Now: s.now})
 	for _, occurrence := range d.Create {
@@ -148,7 +148,7 @@ func (s *simulation) recur(tm *team) {
 	}
 }
 
-// counter returns the Usage with a spec.
+// counter returns the Usage for the spec's period, and creates it if it is missing.
 func (tm *team) counter(spec v1alpha1.UsageSpec) *v1alpha1.Usage {
 	if tm.counters[spec.Period] == nil {
 		tm.counters[spec.Period] = &v1alpha1.Usage{Spec: spec}
@@ -156,7 +156,7 @@ func (tm *team) counter(spec v1alpha1.UsageSpec) *v1alpha1.Usage {
 	return tm.counters[spec.Period]
 }
 
-// countersOf calls f with each Usage that counts a post.
+// countersOf calls f with each Usage that counts the post.
 func (s *simulation) countersOf(tm *team, post *v1alpha1.Post, f func(u *v1alpha1.Usage, limit int)) {
 	if tm.limits == (plan.Limits{}) {
 		return

@@ -3,21 +3,21 @@
 
 package main
 
-// pool is a number of places for calls, with those who wait for one.
+// pool contains the free slots for calls, and the turns that wait for one.
 type pool struct {
 	free    int
 	waiting []*turn
 }
 
-// turn is a request for the gates of a post's accounts and a place. Herald requests them for each target; here a post
-// has all of them or none.
+// turn is a request for the gates of a post's accounts, and a slot. Herald requests them for each target; in the
+// simulation, a post gets all of them or none.
 type turn struct {
 	accounts []*account
 	pool     *pool
 	run      func()
 }
 
-// enqueue runs a turn as soon as its accounts are idle and there is a place.
+// enqueue runs a turn as soon as its accounts are idle and a slot is free.
 func (t *turn) enqueue() {
 	for _, a := range t.accounts {
 		if a.busy {
@@ -36,7 +36,7 @@ func (t *turn) enqueue() {
 	t.run()
 }
 
-// release ends a turn and lets the next ones run.
+// release ends a turn and runs the turns that can run next.
 func (t *turn) release() {
 	t.pool.free++
 	for _, a := range t.accounts {

@@ -26,7 +26,7 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// sweeping is this version without a minimum retention in the cluster, so that a team's retention takes effect within a
+// sweeping is this version without a minimum retention in the cluster, so a team's retention takes effect within a
 // spec. Its managers differ only in their configuration.
 var sweeping = configured("this version, without a floor of retention", "sweeping.yaml")
 
@@ -88,7 +88,7 @@ func (s shelf) listed(ctx context.Context, g Gomega, name string) (n int) {
 	return n
 }
 
-// expectRecord expects that the record of a post is correct.
+// expectRecord expects that a post's record is correct.
 func (s shelf) expectRecord(ctx context.Context, p *archived) {
 	GinkgoHelper()
 	want, err := record.New(p.last, s.team.namespace, s.account).Encode()
@@ -100,7 +100,7 @@ func (s shelf) expectRecord(ctx context.Context, p *archived) {
 	}).Should(Succeed(), "the record of %s has its outcome", p.Name)
 }
 
-// expectArchived expects that a post is gone from the cluster and can be read in the archive, with one list entry and with its
+// expectArchived expects that a post has left the cluster and is in the archive, with one list entry and with its
 // outcome in the record.
 func (s shelf) expectArchived(ctx context.Context, p *archived) {
 	GinkgoHelper()
@@ -234,7 +234,7 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 			kept.expectArchived(ctx, p)
 		}
 		retain(ctx, v1alpha1.TeamRetention{})
-		// A sweep may still be running with the old team; recreated posts must stay visible.
+		// A sweep may still be running with the old retention; it must not remove the recreated posts.
 		wait(time.Second)
 		for _, p := range posts {
 			kept.comesBack(ctx, p)
@@ -243,7 +243,7 @@ var _ = Describe("The archive's crash matrix", Ordered, func() {
 
 	It("kills the sweep at each of its steps", func(ctx SpecContext) {
 		if !long {
-			// One point at a time: the posts stay until a manager survives long enough.
+			// Use one point at a time: the posts stay in the cluster until a manager survives long enough.
 			posts := []*archived{published(ctx, aText, "sweep 1"), published(ctx, aText, "sweep 2")}
 			posts[0].calls = posts[1].calls
 			killed(ctx, posts, wayOut...)

@@ -25,13 +25,13 @@ const (
 )
 
 // givenUpAtMost limits the share of lost calls that are given up on platforms without a usable lookup, in the full
-// campaign; the short one is too small to measure it. About half of the calls that a kill interrupts are published, and
-// lookups find those. As a share of all targets, it would measure how many calls are open at a kill, and so the load of
-// the machine.
+// campaign; the short one is too small to measure it. A kill interrupts about half of the calls after their post was
+// published, and lookups find those posts. As a share of all targets, the value would depend on the number of open
+// calls at a kill, and so on the machine's load.
 const givenUpAtMost = 0.65
 
-// askable reports whether looking at the platform can decide a lost call. It cannot for TikTok photos, which depend on
-// the response itself, and for a Facebook Page, whose listing does not prove absence; there a user must decide.
+// askable reports whether a lookup can settle a lost call. A user must settle TikTok photos, which can only be
+// recognized by the response itself, and posts to a Facebook Page, whose listing does not prove absence.
 func askable(p pair) bool {
 	isTikTokPhoto := p.to == v1alpha1.PlatformTikTok && p.category == v1alpha1.CategoryImage
 	return !isTikTokPhoto && p.to != v1alpha1.PlatformFacebook
@@ -39,14 +39,14 @@ func askable(p pair) bool {
 
 // campaign creates posts and random failures.
 type campaign struct {
-	// lying is true if platforms return false refusals.
+	// lying means that platforms return false refusals.
 	lying    bool
 	sum      *totals
 	teams    []*team
 	managers []*process
 	// onto are the target platforms.
 	onto []v1alpha1.Platform
-	// recent are scheduled posts that may still be cancelled.
+	// recent contains functions that cancel scheduled posts.
 	mu     sync.Mutex
 	recent []func(ctx SpecContext)
 }
@@ -102,7 +102,7 @@ func (c *campaign) pick(t *team) pair {
 	}
 }
 
-// cancel cancels some posts, and some of those too late.
+// cancel cancels some posts, some of them too late.
 func (c *campaign) cancel(ctx SpecContext) {
 	c.mu.Lock()
 	var now, later []func(SpecContext)
@@ -142,7 +142,7 @@ func (c *campaign) fault(ctx SpecContext) {
 	case 3:
 		f.Kind, f.DelayMS = "delay", 200+rand.IntN(2000)
 	case 4:
-		// Some platforms would then limit the whole app for minutes, which is too long for the short campaign.
+		// A rate limit makes some platforms block the whole app for minutes, which is too long for the short campaign.
 		f.Kind, f.DelayMS = "delay", 50
 		if long && rand.IntN(8) == 0 {
 			f.Kind, f.RetryAfterS, f.DelayMS, f.Times = "rate_limit", 1+rand.IntN(3), 0, 1
@@ -228,7 +228,8 @@ func (c *campaign) twin() {
 	c.managers = append(c.managers, c.managers[0].beside())
 }
 
-// pauseManager pauses a manager in the middle of its work until its send window is over, while another one works.
+// pauseManager pauses a manager in the middle of its work until its send window is over. In the meantime, another
+// manager works.
 func (c *campaign) pauseManager() {
 	held, other := c.managers[0], c.managers[0].beside()
 	held.pause()
@@ -240,8 +241,8 @@ func (c *campaign) pauseManager() {
 	c.sum.holds++
 }
 
-// run creates posts and failures until there are enough of both. On a busy machine, the kills may come before any manager has made a
-// call, so a campaign with false refusals lasts until there was one.
+// run creates posts and failures until there are enough of both. On a busy machine, all kills may precede the managers'
+// first call, so a campaign with false refusals continues until there has been one.
 func (c *campaign) run(ctx SpecContext, posts, kills int) {
 	began := time.Now()
 	for round := 1; c.kills() < kills || c.count() < posts || c.lying && lied(ctx) == 0; round++ {
@@ -265,8 +266,8 @@ func (c *campaign) end() {
 	}
 }
 
-// verify counts the outcomes of all posts and checks the invariants. before is how many publishing calls there were
-// before the campaign.
+// verify counts the outcomes of all posts and checks the invariants. before is the number of publishing calls before
+// the campaign.
 func (c *campaign) verify(ctx SpecContext, name string, before map[v1alpha1.Platform]int) {
 	GinkgoHelper()
 	for _, t := range c.teams {

@@ -79,8 +79,8 @@ func (s *server) kill() {
 	Eventually(func() error { return syscall.Kill(s.pid, 0) }).ShouldNot(Succeed(), "%s is gone", s.name)
 }
 
-// end kills the program unless it is gone. Without etcd, which may end first, kube-apiserver does not stop within the time
-// that envtest allows.
+// end kills the program unless it has exited. If etcd exits first, kube-apiserver does not stop within envtest's
+// timeout.
 func (s *server) end() {
 	if s.now == nil && syscall.Kill(s.pid, 0) != nil {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// protocol are the named points of every delivery, in order; preparing are those of a preparation.
+// protocol lists the named points of every delivery, in order; preparing lists the points of a preparation.
 var (
 	protocol  = []string{post.PointBeforeClaim, post.PointAfterClaim, post.PointAfterAnswer, post.PointAfterRecord}
 	preparing = []string{post.PointAfterPart, post.PointAfterSecret, post.PointAfterPrepare}
@@ -37,8 +37,8 @@ func report(name string, sum *totals) {
 	Expect(all.looked).NotTo(BeZero(), "no lookup settled an outcome: the kills came at the wrong moments")
 }
 
-// idempotent reports whether the platform keeps one post per key that Herald chooses: one lookup then always settles a
-// lost response.
+// idempotent reports whether the platform stores one post per key that Herald chooses. If so, one lookup always settles
+// a lost response.
 func idempotent(p pair) bool { return registry[p.to].Capabilities().Idempotent }
 
 // expectCalls expects that every publishing call is recorded. Like X, the sandbox rejects duplicate text, so a second
@@ -84,8 +84,8 @@ var _ = Describe("The crash matrix", Ordered, func() {
 
 	kill := func() { m.kill() }
 
-	// await waits until the failure has happened, or until all posts are finished and have not reached the point. It calls tend
-	// meanwhile.
+	// await waits until the failure has happened, or until all posts are finished without reaching the point. It calls
+	// tend while it waits.
 	await := func(ctx SpecContext, tend func(), met <-chan struct{}, posts ...*sent) (came bool) {
 		GinkgoHelper()
 		Eventually(func() bool {
@@ -107,8 +107,8 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		GinkgoHelper()
 		return await(ctx, func() {}, met, posts...)
 	}
-	// outlive is meet for a failure of another process. A manager that exits because it cannot renew its lease is restarted, as
-	// in Kubernetes.
+	// outlive waits as meet does, for another process to fail. A manager that exits because it cannot renew its lease
+	// is restarted, as in Kubernetes.
 	outlive := func(ctx SpecContext, met <-chan struct{}, posts ...*sent) (came bool) {
 		GinkgoHelper()
 		return await(ctx, func() { m = revive(m) }, met, posts...)
@@ -205,7 +205,8 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	})
 
 	It("kills the manager between two posts with the same text", func(ctx SpecContext) {
-		// X and Facebook reject duplicate text. Threads shows both, and Bluesky does under their keys.
+		// X and Facebook reject duplicate text. Threads publishes both posts, and so does Bluesky, under different
+		// keys.
 		for _, to := range []v1alpha1.Platform{v1alpha1.PlatformThreads, v1alpha1.PlatformBluesky} {
 			for _, point := range protocol {
 				if !long && to != v1alpha1.PlatformThreads && point != post.PointAfterAnswer {
@@ -295,7 +296,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 					Platform: string(p.to), Account: tm.accounts[p.to].ID, Operation: "publish", Kind: "publishes_and_refuses", Refusal: "invalid", Times: 1,
 				}
 				if p.to == v1alpha1.PlatformX {
-					// On other platforms, limits last longer than the specs wait.
+					// On other platforms, rate limits last longer than the specs wait.
 					lie.Refusal, lie.RetryAfterS = "rate_limit", 2
 				}
 				Expect(platform.Fault(ctx, lie)).To(Succeed())
@@ -397,7 +398,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 			}
 		}
 		if long {
-			// Longer than the lease: the manager exits, and another one starts.
+			// The outage is longer than the lease, so the manager exits and another one starts.
 			for _, way := range []cut{requestsLost, answersLost} {
 				for _, point := range protocol {
 					cuts(ctx, point, toKubernetes, way, 14*time.Second, public()[0])
@@ -438,12 +439,12 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	AfterAll(func() { m.kill() })
 })
 
-// sendWindow is the default for how long after its claim a call may start.
+// sendWindow is the default time after a claim within which its call must start.
 const sendWindow = 5 * time.Second
 
-// patience is how long to wait for what is left to do. A platform with an injected limit limits an app for minutes, and
-// repeated failures back off more and more. If there are few failures, it is how long it takes until a lookup is proof.
-// On a busy machine some lookups fail, and then back off for minutes.
+// patience is the timeout for finishing the remaining posts. In a long run, a platform with an injected rate limit
+// blocks an app for minutes, and repeated failures back off for longer and longer. Otherwise, it covers the time until
+// a lookup proves an absence. On a busy machine some lookups fail, and back off for minutes.
 func patience() time.Duration {
 	if long {
 		return 20 * time.Minute
@@ -451,7 +452,7 @@ func patience() time.Duration {
 	return 8 * time.Minute
 }
 
-// settle waits until no post of the teams is unsettled. While it waits, it calls look, which replaces a manager that
+// settle waits until all of the teams' posts are settled. While it waits, it calls look, which replaces a manager that
 // has exited.
 func settle(ctx SpecContext, look func(), teams ...*team) {
 	GinkgoHelper()

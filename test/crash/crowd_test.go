@@ -14,8 +14,8 @@ import (
 	"github.com/herald-social/herald/controllers/post"
 )
 
-// crowded returns the number of a crowd's posts and teams, and how often the leader is killed around its time. A team
-// has one account, and at most ten posts of an account are armed for the same time.
+// crowded returns the number of a crowd's posts and teams, and the number of times the leader is killed around the
+// crowd's time. Each team has one account, and at most ten posts per account are armed for the same time.
 func crowded() (posts, teams, kills int) {
 	if long {
 		return 1000, 100, 20
@@ -23,7 +23,8 @@ func crowded() (posts, teams, kills int) {
 	return 60, 6, 3
 }
 
-// killsFrom is when the first leader is killed, before the crowd's time. Posts are armed 15 s before it.
+// killsFrom is the time before the crowd's at which the first leader is killed. Posts are armed 15 s before the crowd's
+// time.
 const killsFrom = 12 * time.Second
 
 // arming is this version with delivery.armCrowds.
@@ -89,7 +90,7 @@ var _ = Describe("A crowd", func() {
 	)
 })
 
-// armed returns how many posts of the teams are claimed in a group.
+// armed returns the number of the teams' posts that are claimed in a group.
 func armed(ctx SpecContext, teams ...*team) (n int) {
 	for _, tm := range teams {
 		all, err := tm.all(ctx)

@@ -18,9 +18,10 @@ import (
 
 type props = apiextensionsv1.JSONSchemaProps
 
-// narrowed returns the parts of the schema that reject or drop values that an earlier version has written. That version
-// still writes them while it runs next to the new one and after a rollback. It writes a complete status without new
-// fields, so no transition rule (oldSelf) may depend on those. rules are the rules of the enclosing schemas.
+// narrowed returns the parts of the schema that reject or drop values written by an earlier version. The earlier
+// version still writes them while it runs next to the new one, and after a rollback. It writes a complete status
+// without the new fields, so transition rules (oldSelf) must not depend on them. rules are the rules of the enclosing
+// schemas.
 func narrowed(earlier, now *props, path string, rules []string) (problems []string) {
 	report := func(problem string) { problems = append(problems, path+": "+problem) }
 	for _, rule := range now.XValidations {
@@ -71,7 +72,7 @@ func values(s *props) (out []string) {
 	return out
 }
 
-// less reports whether a limit is new or lower than before.
+// less reports whether a limit is new, or lower than the earlier limit.
 func less(now, earlier *int64) bool { return now != nil && (earlier == nil || *now < *earlier) }
 
 // narrowedBetween compares the CRDs in two directories.

@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// slowCall is how long the call takes that is running when the manager is stopped: longer than the handover, and
-// shorter than the call timeout.
+// slowCall is the duration of the call in progress when the manager is stopped: longer than the handover, and shorter
+// than the call timeout.
 const slowCall = 12 * time.Second
 
 var _ = Describe("A manager stopped during a call", func() {

@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// card is the text of a tree's card, and title the title of a video.
+// card returns the text of a tree's card; title returns a video's title.
 func card(words string, i int) string { return fmt.Sprintf("%s, card %d", words, i) }
 func title(words string) string       { return "The film of " + words }
 
@@ -49,7 +49,8 @@ type totals struct {
 	// lies counts refusals of posts that were published.
 	lies int
 	rows map[pair]*row
-	// reasons counts why posts were given up; unnamed counts the posts whose reason does not say what to check.
+	// reasons counts the reasons for giving up posts; unnamed counts the posts whose reason does not name what to
+	// check.
 	reasons map[string]int
 	unnamed int
 }
@@ -115,14 +116,14 @@ type words struct {
 	inbox bool
 }
 
-// part is something that can be seen: a post, or a card of a tree.
+// part is a visible part of a target: a post, or a card of a tree.
 type part struct {
 	words
 	title string
 	files []string
 }
 
-// parts returns the parts of a target that can be seen.
+// parts returns a target's visible parts.
 func (s *sent) parts(t *team, i int) (out []part) {
 	target := &s.Spec.Targets[i]
 	on := v1alpha1.Platform(target.ConnectionRef.Name)
@@ -217,7 +218,7 @@ func (t *totals) verifyTeam(ctx context.Context, tm *team) {
 	}
 }
 
-// compare checks a target and returns its problem.
+// compare checks a target and returns its problems.
 func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts []part, wanted map[words]int, shown map[words][]sandboxtest.Post) (bad []string) {
 	before, complete, unclaimed := "", true, false
 	for k, want := range parts {
@@ -234,8 +235,8 @@ func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts [
 			id = target.Cards[k].ExternalID
 		}
 		match := slices.IndexFunc(got, func(g sandboxtest.Post) bool {
-			// A post in TikTok's inbox has no ID and is recorded under its ticket. A container of Meta proves that its post is
-			// published, but not which of several with the same words it is.
+			// A post in TikTok's inbox has no ID and is recorded under its ticket. A Meta container proves that its
+			// post is published, but not which of several posts with the same words it is.
 			allShown := len(got) == wanted[want.words]
 			return g.ID == id || want.inbox && strings.Contains(id, "~") && allShown ||
 				id == "" && len(parts) == 1 && target.Phase == v1alpha1.PhasePosted && allShown && len(got) > 1
@@ -270,7 +271,7 @@ func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts [
 	return bad
 }
 
-// reasonOf returns why a post was given up.
+// reasonOf returns the reason for giving up a post.
 func reasonOf(message string) string {
 	_, why, _ := strings.Cut(message, "(")
 	why, _, _ = strings.Cut(why, "). Look")

@@ -57,7 +57,7 @@ func (k *kind) targets() []v1alpha1.Platform {
 	return slices.DeleteFunc(slices.Clone(everywhere), func(p v1alpha1.Platform) bool { return !k.goesTo(p) })
 }
 
-// prepares reports whether the kind has to be prepared before it can be published.
+// prepares reports whether the kind must be prepared before it is published.
 func (k *kind) prepares(to v1alpha1.Platform) bool {
 	preparer, ok := registry[to].(platforms.Preparer)
 	content := platforms.Content{Category: k.category}

@@ -26,7 +26,7 @@ const liesPercent = 20
 const lies = 1_000_000
 
 // liesOf returns the refusals of posts that were published, as faults of any platform, with their share in percent. A
-// rate limit whose end Meta's headers name blocks its account for at least a minute, which is too long for the short
+// rate limit with an end in Meta's headers blocks its account for at least a minute, which is too long for the short
 // campaign.
 func liesOf() []sandboxtest.Fault {
 	out := []sandboxtest.Fault{
@@ -40,8 +40,8 @@ func liesOf() []sandboxtest.Fault {
 	return out
 }
 
-// lie makes every platform publish and refuse, for a random share of the calls. It prints the seed, so that a run can
-// be repeated.
+// lie makes every platform publish but return a refusal, for a random share of the calls. It prints the seed, so a run
+// can be repeated.
 func (c *campaign) lie(ctx SpecContext) {
 	percent, err := strconv.Atoi(cmp.Or(os.Getenv("LIES"), strconv.Itoa(liesPercent)))
 	Expect(err).NotTo(HaveOccurred(), "LIES is a percentage, such as 20")
@@ -56,7 +56,7 @@ func (c *campaign) lie(ctx SpecContext) {
 			if on == v1alpha1.PlatformBluesky && f.Refusal == "permission" {
 				continue // its permissions are not per post: the account is deactivated, and waits for an hour
 			}
-			// Each lie is drawn from the calls that no earlier lie has taken.
+			// Each lie applies to a share of the calls that earlier lies did not apply to.
 			f.Platform, f.Operation, f.Kind, f.Times = string(on), "publish", "publishes_and_refuses", lies
 			f.Percent, f.Seed = max(1, f.Percent*percent/100), uint64(seed)+uint64(i)
 			Expect(platform.Fault(ctx, f)).To(Succeed())
@@ -64,7 +64,7 @@ func (c *campaign) lie(ctx SpecContext) {
 	}
 }
 
-// lied returns how many false refusals there were, until the faults are cleared.
+// lied returns the number of false refusals. It is zero after the faults are cleared.
 func lied(ctx SpecContext) (times int) {
 	GinkgoHelper()
 	waiting, err := platform.Faults(ctx)
@@ -77,7 +77,7 @@ func lied(ctx SpecContext) (times int) {
 	return times
 }
 
-// heard counts the false refusals before the faults are cleared. A campaign without any is not a test.
+// heard counts the false refusals before the faults are cleared. A campaign without any would not test them.
 func (c *campaign) heard(ctx SpecContext) {
 	if c.sum.lies = lied(ctx); os.Getenv("LIES") == "0" {
 		Expect(c.sum.lies).To(BeZero())
@@ -86,8 +86,8 @@ func (c *campaign) heard(ctx SpecContext) {
 	Expect(c.sum.lies).To(BeNumerically(">", 0), "the platform has returned false refusals")
 }
 
-// limitFor is how long X limits an account whose listing lags more than X promises. A search that starts a minute
-// before the second call would miss the post of the first, and the listing shows that post before the second call
+// limitFor is the time for which X blocks an account whose listing lag is longer than X promises. A search that starts
+// a minute before the second call would miss the first call's post, which appears in the listing before the second call
 // counts as absent.
 const (
 	limitFor   = 70 * time.Second

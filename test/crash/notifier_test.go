@@ -42,7 +42,7 @@ func (t *team) events(ctx context.Context, wasUndecided ...*sent) map[string][]v
 	return want
 }
 
-// answer answers the question about a post whose outcome is unknown: it was not published.
+// answer settles a post whose outcome is unknown: it was not published.
 func (t *team) answer(ctx context.Context, p *sent) {
 	GinkgoHelper()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.SettleAnnotation: "0=not-sent"}}})
@@ -78,13 +78,13 @@ func (n *notifying) killBetween(ctx SpecContext, rounds int) {
 			n.team.post(ctx, aText, "killed "+point, v1alpha1.PlatformX)
 			n.killed(dead, point)
 		}
-		// The receiver accepts it, but its answer is lost.
+		// The receiver accepts the notification, but its response is lost.
 		dead := steady.before(1+round, n.kill)
 		for range 1 + round {
 			n.team.post(ctx, aText, "killed before the receiver's answer", v1alpha1.PlatformX)
 		}
 		n.killed(dead, "before the receiver's answer")
-		// The status has the notification as delivered, or as pending.
+		// The status contains the notification, as delivered or as pending.
 		p := n.team.post(ctx, aText, "killed after the Notifier's status", v1alpha1.PlatformX)
 		Eventually(func(g Gomega) {
 			var stored v1alpha1.Notifier
@@ -100,7 +100,7 @@ func (n *notifying) killBetween(ctx SpecContext, rounds int) {
 	}
 }
 
-// undecided creates a post that looks like one restored from a backup, so that a user has to decide about it.
+// undecided creates a post that looks like a copy restored from a backup, so a user must settle it.
 func (n *notifying) undecided(ctx SpecContext) *sent {
 	GinkgoHelper()
 	p := &v1alpha1.Post{
@@ -135,7 +135,7 @@ var _ = Describe("Notifications", func() {
 			n.team.notified(ctx, "redirects", bad, inside.redirects),
 		}
 		other := others.notified(ctx, "other-team", 0, nil)
-		// Its address is private: nothing may be sent to it.
+		// Its address is private, so nothing must be sent to it.
 		createNotifier(ctx, &v1alpha1.Notifier{ObjectMeta: metav1.ObjectMeta{Namespace: n.team.namespace, Name: "private"}, Spec: v1alpha1.NotifierSpec{
 			URL: inside.URL, SecretRef: &v1alpha1.LocalReference{Name: "steady"}, Events: []v1alpha1.NotifierEvent{v1alpha1.EventPostPosted},
 		}})
@@ -172,7 +172,7 @@ var _ = Describe("Notifications", func() {
 
 		Expect(n.manager.cmd.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		n.killed(n.manager.done, "stopped as in a roll-out")
-		// No kill follows: it would be a lost call, whose lookups take most of a minute.
+		// Do not kill the manager after this: a call would be lost, and its lookups take most of a minute.
 		n.team.post(ctx, aText, "posted after a roll-out", v1alpha1.PlatformX)
 		others.post(ctx, aText, "another team's, after a roll-out", v1alpha1.PlatformX)
 

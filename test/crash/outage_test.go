@@ -11,11 +11,12 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// caughtUpWithin is how long after an API outage the last post that became due during it may be published. It allows for a busy
-// machine. Pauses that were not limited to pacing.MaxRetry would double during the outage, to up to three minutes.
+// caughtUpWithin is the maximum time from the end of an API outage until the last post that became due during it is
+// published. It allows for a busy machine. If pauses were not limited to pacing.MaxRetry, they would double during the
+// outage, up to three minutes.
 const caughtUpWithin = 90 * time.Second
 
-// outage returns how long the outage is, and how many posts become due during it.
+// outage returns the length of the outage, the number of posts that become due during it, and the number of teams.
 func outage() (away time.Duration, posts, teams int) {
 	if long {
 		return 3 * time.Minute, 500, 4

@@ -19,7 +19,7 @@ import (
 type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
-	// flags are the manager's additional flags, and of is its version.
+	// flags are the manager's additional flags; of is its version.
 	flags []string
 	of    *version
 }
@@ -35,7 +35,7 @@ type version struct {
 	starts int
 }
 
-// present is this checkout's version. Only in an upgrade does it alternate with another one.
+// present is this checkout's version. In an upgrade, it alternates with another version.
 var present = configured("this version", "manager.yaml")
 
 // configured returns this checkout's version with a configuration file.
@@ -53,7 +53,7 @@ func inFolder(path string) string {
 	return filepath.Join(folder, path)
 }
 
-// start runs one of the suite's programs, with its log in the directory of the test.
+// start runs one of the suite's programs, with its log in the test's directory.
 func start(program, name string, environment []string, args ...string) *process {
 	log, err := os.OpenFile(filepath.Join(folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	Expect(err).NotTo(HaveOccurred())
@@ -79,7 +79,7 @@ func launch(cmd *exec.Cmd, log *os.File) *process {
 // alone disables leader election, which lets two managers work concurrently.
 const alone = "--leader-elect=false"
 
-// startManager starts a manager. The leader's identity never changes, so the next manager can work at once; claims
+// startManager starts a manager. The leader's identity never changes, so the next manager can work immediately; claims
 // prevent conflicts between the two.
 func startManager(flags ...string) *process { return present.start(flags...) }
 

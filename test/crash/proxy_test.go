@@ -44,7 +44,8 @@ func newProxy(target string) (*proxy, error) {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// set cuts or restores the proxy. Restoring closes the connections that were open during a cut, like a network with permanent packet loss.
+// set cuts or restores the proxy. Restoring closes the connections that were open during a cut, as if their packets
+// remained lost.
 func (p *proxy) set(c cut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

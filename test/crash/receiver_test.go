@@ -47,7 +47,7 @@ type notification struct {
 	name  string
 }
 
-// webhooks is a Notifier and its receiver, which accepts what is signed as Standard Webhooks specify.
+// webhooks is a Notifier and its receiver, which accepts requests signed according to Standard Webhooks.
 type webhooks struct {
 	*httptest.Server
 
@@ -57,17 +57,17 @@ type webhooks struct {
 
 	mu  sync.Mutex
 	got []notification
-	// wrong are the requests that no receiver would accept.
+	// wrong describes the requests that no receiver would accept.
 	wrong []string
-	// misbehave answers the next bad requests, which are not accepted.
+	// misbehave responds to the next requests without accepting them; bad is their number.
 	misbehave http.HandlerFunc
 	bad       int
-	// act is called before the answer to the request after which countdown is zero.
+	// act is called before the response to the request that reduces countdown to zero.
 	act       func()
 	countdown int
 }
 
-// notified creates a Notifier for all events of posts, whose receiver misbehaves for the first bad requests.
+// notified creates a Notifier for all post events. Its receiver misbehaves for the first bad requests.
 func (t *team) notified(ctx context.Context, name string, bad int, misbehave http.HandlerFunc) *webhooks {
 	GinkgoHelper()
 	secret := "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(name[:1], 32)))
@@ -88,7 +88,7 @@ func (t *team) notified(ctx context.Context, name string, bad int, misbehave htt
 	return w
 }
 
-// createNotifier creates a Notifier for the time of the spec.
+// createNotifier creates a Notifier, which is deleted after the spec.
 func createNotifier(ctx context.Context, n *v1alpha1.Notifier) {
 	GinkgoHelper()
 	create(ctx, n)
@@ -103,7 +103,7 @@ func (w *webhooks) ServeHTTP(answer http.ResponseWriter, r *http.Request) {
 		return // the manager was killed while it sent the request
 	}
 	var p notify.Payload
-	// Verify also compares the time of the request with the clock, to within five minutes.
+	// Verify also checks that the request's time is within five minutes of the clock.
 	err = w.verify.Verify(body, r.Header)
 	if err == nil {
 		err = json.Unmarshal(body, &p)
@@ -141,7 +141,7 @@ func (w *webhooks) enter(err error, n notification) (act func(), refuse bool) {
 	return act, false
 }
 
-// before calls act before the answer to the nth request from now on. It returns a channel that is closed afterwards.
+// before calls act before the response to the nth request from now, and returns a channel that is closed afterwards.
 func (w *webhooks) before(nth int, act func()) (done chan struct{}) {
 	done = make(chan struct{})
 	w.mu.Lock()
@@ -178,8 +178,8 @@ func (w *webhooks) missing(want map[string][]v1alpha1.NotifierEvent) (missing []
 	return missing
 }
 
-// verifyAll expects that every event arrived, in order for each post, with one id for each event, and none of another
-// team. It returns the numbers of events and of those that arrived again.
+// verifyAll expects that every event arrived, in order for each post and with one id for each event, and that no other
+// team's event did. It returns the number of events and the number of repeated arrivals.
 func (w *webhooks) verifyAll(want map[string][]v1alpha1.NotifierEvent) (events, again int) {
 	GinkgoHelper()
 	Expect(w.missing(want)).To(BeEmpty(), "%s: lost", w.name)
@@ -217,7 +217,7 @@ func failsWith500(w http.ResponseWriter, _ *http.Request) {
 
 func hangs(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// hidden is a server at a private address that receivers redirect to.
+// hidden is a server at a private address to redirect requests to.
 type hidden struct {
 	*httptest.Server
 

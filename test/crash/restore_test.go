@@ -29,8 +29,8 @@ import (
 	"github.com/herald-social/herald/internal/rollback"
 )
 
-// When posts are due between the backup and the loss: the backup is taken before publishedIn, and the manager is killed
-// at killedIn. A run that is slower fails with a message.
+// The times at which posts are due between the backup and the loss: the backup is taken before publishedIn, and the
+// manager is killed at killedIn. A slower run fails with a message.
 const (
 	publishedIn = 40 * time.Second
 	killedIn    = 70 * time.Second
@@ -38,10 +38,10 @@ const (
 
 // drilled are the posts of a restore drill, all to X.
 type drilled struct {
-	// before was published before the backup, and since after it.
+	// before is published before the backup, and since after it.
 	before, since *sent
-	// cut is a post whose call was interrupted: by the loss, in which case it has no record and a user must resolve it,
-	// or during the backup.
+	// cut is a post whose call was interrupted. asked means that the loss interrupted it: it has no record, and a user
+	// must resolve it. Otherwise, it was interrupted before the backup.
 	cut   *sent
 	asked bool
 	// later is scheduled for the next day, and draft is never promoted.
@@ -50,7 +50,7 @@ type drilled struct {
 	alive func()
 }
 
-// newDrilled creates the posts, and waits until a backup would contain all of them. The next one to be published is
+// newDrilled creates the posts, and waits until a backup would contain all of them. The next post to be published is
 // created last, to leave as much time as possible for the backup.
 func newDrilled(ctx context.Context, tm *team, alive func()) *drilled {
 	GinkgoHelper()
@@ -117,7 +117,7 @@ func (d *drilled) goesOn(ctx context.Context, tm *team) {
 	d.waitForRecord(ctx, tm, d.since)
 }
 
-// whole expects that each post was published exactly once, and publishes those that are left.
+// whole publishes the remaining posts, and expects that each post was published exactly once.
 func (d *drilled) whole(ctx context.Context, tm *team) {
 	GinkgoHelper()
 	d.is(ctx, d.later, v1alpha1.PhaseScheduled)
@@ -224,7 +224,8 @@ var _ = Describe("A restore drill", Serial, func() {
 			Expect(os.CopyFS(snapshot, os.DirFS(data))).To(Succeed())
 			d.backedUp()
 		})
-		// A new manager raises the count, because nobody restores a snapshot within a minute.
+		// Restart the manager, so it counts immediately: it counts once a minute, and a real restore takes longer than
+		// that.
 		m.kill()
 		var counted int64
 		Eventually(func(g Gomega) { counted = d.count(ctx, g).Number }).Should(Succeed())
@@ -239,7 +240,7 @@ var _ = Describe("A restore drill", Serial, func() {
 			Expect(os.CopyFS(data, os.DirFS(snapshot))).To(Succeed())
 		})
 		m = startManager()
-		// The bucket is written last: later objects are no older than the rollback.
+		// The bucket is written last: objects created after that do not predate the rollback.
 		d.waitForCount(ctx, tm, func(g Gomega, bucket rollback.Count) {
 			alive()
 			g.Expect(bucket.LastRollback).NotTo(BeNil(), "the manager notices the restore")
@@ -289,8 +290,8 @@ func (d *drilled) count(ctx context.Context, g Gomega) (count rollback.Count) {
 	return count
 }
 
-// waitForCount waits until the bucket contains a matching count. The counts of a manager that was killed earlier do not outlive
-// the cluster.
+// waitForCount waits until the bucket contains a matching count. A count that a killed manager has not written is lost
+// with the cluster.
 func (d *drilled) waitForCount(ctx context.Context, tm *team, wanted func(g Gomega, bucket rollback.Count)) {
 	GinkgoHelper()
 	key := rollback.Key(clusterOf(ctx), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "herald-clock"})
@@ -311,7 +312,7 @@ func clusterOf(ctx context.Context) string {
 	return string(system.UID)
 }
 
-// withTakeover returns this version with managers that take over the bucket of another cluster.
+// withTakeover returns this version with managers that take over another cluster's bucket.
 func withTakeover(from string) *version {
 	GinkgoHelper()
 	config, err := os.ReadFile(inFolder(present.configuration))

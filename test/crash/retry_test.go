@@ -33,8 +33,8 @@ func (t *team) retry(ctx SpecContext, failed *sent) *sent {
 	return &sent{Post: p, kind: failed.kind}
 }
 
-// refusals are the statuses with which platforms refuse a post for good. Other platforms than X have errors of permissions with 403,
-// after which the post is sent again.
+// refusals are the statuses with which platforms permanently refuse a post. On platforms other than X, 403 is a
+// permission error, after which the post is sent again.
 var refusals = map[v1alpha1.Platform]int{
 	v1alpha1.PlatformX: http.StatusForbidden, v1alpha1.PlatformThreads: http.StatusBadRequest,
 	v1alpha1.PlatformMastodon: http.StatusUnprocessableEntity, v1alpha1.PlatformBluesky: http.StatusBadRequest,
@@ -44,7 +44,8 @@ var _ = Describe("A refused post that two posts retry at once", func() {
 	It("is published once, wherever the manager is killed", func(ctx SpecContext) {
 		on := []v1alpha1.Platform{v1alpha1.PlatformX}
 		if long {
-			// A listing of Facebook does not prove that a post is missing, so that a killed call ends with a question there.
+			// A Facebook listing does not prove that a post is missing, so a killed call there must be resolved by a
+			// user.
 			on = slices.DeleteFunc(aText.targets(), func(to v1alpha1.Platform) bool { return to == v1alpha1.PlatformFacebook })
 		}
 		m, kills, twice, lost := startManager(), 0, 0, 0

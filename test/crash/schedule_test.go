@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// everyFive is the distance of the posts of a schedule in these specs, the shortest that there is: twelve posts are
-// created as soon as it is applied.
+// everyFive is the interval of the schedules in these specs, the shortest that is allowed: twelve posts are created as
+// soon as a schedule is applied.
 const everyFive = 5 * time.Minute
 
 // recurring is a schedule with two texts.
@@ -32,7 +32,7 @@ func (t *team) recurring(name string) recurring {
 	}}
 }
 
-// suspend ends deliveries, so that later specs count only their own calls.
+// suspend stops the team's deliveries, so later specs count only their own calls.
 func (t *team) suspend(ctx SpecContext) {
 	var stored v1alpha1.Team
 	Expect(k8s.Get(ctx, client.ObjectKey{Name: t.namespace}, &stored)).To(Succeed())
@@ -48,7 +48,7 @@ func (r recurring) posts(ctx SpecContext) ([]v1alpha1.Post, error) {
 	return list.Items, err
 }
 
-// complete expects that each time of the next hour has one post, with the texts in turn.
+// complete expects one post for each scheduled time in the next hour, with alternating texts.
 func (r recurring) complete(ctx SpecContext) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {

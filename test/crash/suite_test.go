@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package crash_test kills the manager and the API server, as kill -9 does, at named points of the delivery protocol
-// and at random. It also cuts the links between them, the platforms and the store. The sandbox's count and the API
-// server's state then show the outcomes of the posts. LONG=1 runs the long campaign.
+// and at random. It also cuts the links between them, the platforms and the store. The sandbox's counts and the API
+// server's state then show the posts' outcomes. LONG=1 runs the long campaign.
 package crash_test
 
 import (
@@ -122,7 +122,7 @@ var _ = JustAfterEach(func() {
 	}
 })
 
-// told limits the printed part of the logs if a spec fails, in bytes.
+// told is the maximum number of bytes of the logs to print if a spec fails.
 const told = 8_000
 
 func startSandbox() {
@@ -158,8 +158,8 @@ func writeConfiguration() {
 	writeSections(config, sweeping.configuration, append(set, "retention")...)
 }
 
-// managerConfiguration returns the configuration of every manager. The lease is short, so that a manager that cannot
-// reach the Kubernetes API exits while a spec still waits.
+// managerConfiguration returns the configuration of every manager. The lease is short, so a manager that cannot reach
+// the Kubernetes API exits while a spec still waits.
 func managerConfiguration() *configv1alpha1.ManagerConfiguration {
 	config := configv1alpha1.DefaultManager()
 	lease := &config.LeaderElection

@@ -46,8 +46,8 @@ type team struct {
 	drafts atomic.Int32
 }
 
-// draftsAtMost limits an account's drafts: an inbox accepts five a day, and a repeated one counts until TikTok has
-// given it up.
+// draftsAtMost limits an account's drafts: an inbox accepts five a day, and a draft that is sent again counts until
+// TikTok gives up the first one.
 const draftsAtMost = 4
 
 // sent is a team's post.
@@ -116,7 +116,7 @@ func create(ctx context.Context, object client.Object) {
 }
 
 func (t *team) connect(ctx context.Context, name v1alpha1.Platform) {
-	// Listings lag, as real ones do; the publishers are configured for 2 s. The quotas are never used up.
+	// Listings lag as real ones do; the publishers are configured for 2 s. The quotas are large enough.
 	account, err := platform.Account(ctx, string(name), newAccountID(name, serial.Add(1)), map[string]any{
 		"listing_lag_ms": 1500, "processing_ms": 300, "quota": 1000000,
 	})
@@ -155,10 +155,10 @@ func newAccountID(on v1alpha1.Platform, n int64) string {
 	return "did:plc:" + strings.Repeat("a", digits-len(number)) + number
 }
 
-// mastodonHost is the server of accounts on Mastodon. The sandbox answers instead of it.
+// mastodonHost is the server name in Mastodon accounts. Requests go to the sandbox instead.
 const mastodonHost = "mastodon.example"
 
-// accountID returns the id that a Connection has for an account of the sandbox.
+// accountID returns a sandbox account's id as a Connection contains it.
 func accountID(on v1alpha1.Platform, account sandboxtest.Account) string {
 	if on == v1alpha1.PlatformMastodon {
 		return account.ID + "@" + mastodonHost
@@ -191,7 +191,7 @@ func (t *team) upload(ctx context.Context, name string) {
 	t.hashes[name] = hex.EncodeToString(sum[:])
 }
 
-// content returns a file's content: single-colour images, a video, and the same video with a trailing box that players ignore.
+// content returns a file's content: single-color images, a video, and the same video with a trailing box that players ignore.
 func content(name string) []byte {
 	colours := map[string]color.Color{"red": color.RGBA{R: 200, A: 255}, "blue": color.RGBA{B: 200, A: 255}}
 	if c, ok := colours[name]; ok {
@@ -307,7 +307,7 @@ func standing(ctx context.Context, posts []*sent) string {
 	return out.String()
 }
 
-// over reports whether there is nothing left to do for a post.
+// over reports whether the post is settled.
 func over(ctx context.Context, p *sent) bool {
 	var now v1alpha1.Post
 	return k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &now) == nil && settled(&now)

@@ -29,8 +29,8 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The full upgrade campaign. For every change, only a few posts go to X, where outcomes are unknown for the shortest
-// time, and only managers are killed.
+// The full upgrade campaign. The short one, which runs for every change, only sends a few posts to X, where unknown
+// outcomes are settled fastest, and only kills managers.
 const (
 	manyUpgradePosts, manyUpgradeKills, manyUpgradeTeams = 600, 120, 2
 	someUpgradePosts, someUpgradeKills                   = 20, 4
@@ -39,11 +39,12 @@ const (
 // definitions is the directory with this version's CRDs.
 var definitions = filepath.Join(repository, "config", "crd", "bases")
 
-// removed are the fields that this version's CRDs deliberately lack. The earlier programs never write them.
+// removed lists the fields that were deliberately removed from this version's CRDs. The earlier programs never write
+// them.
 var removed = []string{"Team.spec: ttlAfterFinished was removed"}
 
-// withRemoved returns a folder with this version's CRDs plus the field that was removed, without which the earlier
-// programs do not start.
+// withRemoved returns a folder with this version's CRDs plus the removed field, without which the earlier programs do
+// not start.
 func withRemoved(earlier string) string {
 	GinkgoHelper()
 	both := GinkgoT().TempDir()

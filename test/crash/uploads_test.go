@@ -16,14 +16,14 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// sharing is this version with delivery.shareUploads and one upload slot for each manager. A second team may always have
-// one more.
+// sharing is this version with delivery.shareUploads and one upload slot for each manager. A second team can always use
+// one more slot.
 var sharing = configured("this version, with shared uploads", "sharing.yaml")
 
 const (
 	leading   = "leading"
 	assisting = "assisting"
-	// busyUpload is how long the leader's slots are taken.
+	// busyUpload is the time for which the leader's slots are in use.
 	busyUpload = time.Minute
 )
 

@@ -29,15 +29,16 @@ import (
 
 // The wrong-clock specs use these offsets.
 const (
-	// wrongBy is how wrong a clock is at first: more than the age at which a new object counts as restored.
+	// wrongBy is a clock's initial error: more than the age at which a new object counts as restored.
 	wrongBy = 7 * time.Minute
-	// setBy is by how much a clock is changed during a spec.
+	// setBy is the amount by which a clock is changed during a spec.
 	setBy = 20 * time.Minute
-	// dueIn is the delay of a post that is published during a spec. laterIn is that of a post that must stay scheduled:
-	// by the changed clock it would be due.
+	// dueIn is the delay of a post that is published during a spec, and laterIn the delay of a post that must stay
+	// scheduled, although it would be due according to the changed clock.
 	dueIn, laterIn = 5 * time.Second, 15 * time.Minute
-	// measuredTo is how precisely a clock is measured. The Kubernetes API's responses are in whole seconds, so the
-	// midpoint is off by half a second plus half of the response time. A post may be published early by this much.
+	// measuredTo is the precision with which a clock is measured. Times in the Kubernetes API's responses are whole
+	// seconds, so a measurement is off by up to half a second plus half of the response time. A post may be published
+	// early by this amount.
 	measuredTo = 2 * time.Second
 )
 
@@ -45,7 +46,7 @@ const (
 type wrong struct {
 	*process
 
-	// name is the name of the log, and offset is the file that tells the process how wrong its clock is.
+	// name is the name of the log, and offset the file from which the process reads its clock's error.
 	name            string
 	offset          string
 	health, metrics string
@@ -152,7 +153,7 @@ type installed struct {
 	token              string
 }
 
-// newInstalled starts both processes with clocks that are wrong by these amounts.
+// newInstalled starts both processes with clocks that are wrong by the given amounts.
 func newInstalled(ctx context.Context, manager, apiserver time.Duration) *installed {
 	GinkgoHelper()
 	i := &installed{manager: newWrong("manager", manager), apiserver: newWrong("apiserver", apiserver), site: ports.ForTest(GinkgoT())}
@@ -199,7 +200,7 @@ func (i *installed) request(ctx context.Context, method string, want int, body a
 // said is a post created through the REST API.
 type said struct {
 	caption string
-	// due is when it is due by the API server's clock.
+	// due is the time at which it is due by the API server's clock.
 	due time.Time
 }
 
@@ -218,7 +219,8 @@ func (i *installed) says(ctx context.Context, caption string, in time.Duration) 
 	return p
 }
 
-// is expects that a post reaches a phase, and returns its platform ID. A post whose outcome is unknown reaches none.
+// is expects that a post reaches a phase, and returns its platform ID. A post whose outcome is unknown does not reach
+// any phase.
 func (i *installed) is(ctx context.Context, p said, phase v1alpha1.PostPhase) (id string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -247,7 +249,7 @@ func (i *installed) published(ctx context.Context, p said) {
 	Expect(shown[0].CreatedAt).To(BeTemporally(">", p.due.Add(-measuredTo)), "%q is not shown before its time", p.caption)
 }
 
-// hears expects that all n posts that are published were reported.
+// hears expects that n posts were published, and that all of them were reported.
 func (i *installed) hears(ctx context.Context, r *webhooks, n int) {
 	GinkgoHelper()
 	want := i.team.events(ctx)
@@ -267,11 +269,11 @@ var _ = Describe("Processes with wrong clocks", func() {
 			i.published(ctx, now)
 			i.published(ctx, due)
 		},
-		// Without a correction, the apiserver dates an immediate post 7 minutes in the past, so that it counts as
+		// Without a correction, the apiserver dates an immediate post 7 minutes in the past, so the post counts as
 		// restored from a backup, and the manager publishes early.
 		Entry("the manager is ahead and the apiserver behind", wrongBy, -wrongBy),
-		// Without a correction, the apiserver rejects a post due in a moment as past, and the manager does not notice
-		// that posts are due.
+		// Without a correction, the apiserver rejects a post due in a moment as past, and the manager does not see that
+		// posts are due.
 		Entry("the manager is behind and the apiserver ahead", -wrongBy, wrongBy),
 	)
 

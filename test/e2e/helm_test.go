@@ -44,7 +44,7 @@ func install(ctx context.Context, chart, version string, more ...string) {
 	sayf("installed %s in %s", version, time.Since(started).Round(100*time.Millisecond))
 }
 
-// keep annotates the simulated platforms and the store, so that Helm keeps them on uninstall.
+// keep annotates the simulated platforms and the store, so Helm keeps them on uninstall.
 const keep = `function out() {
 	if (doc ~ /component: (sandbox|store)\n/) sub(/metadata:\n/, "metadata:\n  annotations: {helm.sh/resource-policy: keep}\n", doc)
 	printf "%s", doc; doc = ""
@@ -53,8 +53,8 @@ const keep = `function out() {
 { doc = doc $0 "\n" }
 END { out() }`
 
-// postRendererArgs returns the arguments that keep the platforms and the store, and with them the published posts, after an
-// uninstall. Each install and upgrade needs them.
+// postRendererArgs returns the arguments that preserve the platforms and the store, and thus the published posts, after
+// an uninstall. Each install and upgrade needs them.
 func postRendererArgs() []string {
 	return []string{"--post-renderer", "awk", "--post-renderer-args", keep}
 }
@@ -67,7 +67,8 @@ func begin(ctx context.Context) {
 	objects, err := cluster.ParseObjects([]byte(shipped.Data["demo.yaml"]))
 	Expect(err).NotTo(HaveOccurred())
 	for _, object := range objects {
-		// For some seconds after the CRDs are installed, Kubernetes rejects objects with an uncounted quota.
+		// For some seconds after the CRDs are installed, Kubernetes rejects objects, because it has not counted the
+		// quota yet.
 		Eventually(func() error {
 			return k8s.Apply(ctx, client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner("e2e"), client.ForceOwnership)
 		}).WithContext(ctx).Should(Succeed())

@@ -15,7 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// made are an evaluation's images. The others are the manager's image with ffmpeg for thumbnails, and the client's.
+// made lists an evaluation's images. The others are the manager's image with ffmpeg for thumbnails, and the client's
+// image.
 const (
 	made   = "herald herald-sandbox herald-store"
 	films  = "herald-ffmpeg"
@@ -60,7 +61,8 @@ func architecture(ctx context.Context) string {
 	return nodes.Items[0].Status.NodeInfo.Architecture
 }
 
-// loadCommand returns the command that loads an image archive into the cluster. Local cluster tools have one.
+// loadCommand returns the command that loads an image archive into the cluster. Local cluster tools provide such a
+// command.
 func loadCommand(context.Context) string {
 	GinkgoHelper()
 	if loader != "" {

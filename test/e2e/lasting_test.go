@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// leavesWithin is how long after its retention period a post may still be in the cluster.
+// leavesWithin is the time after its retention period within which a post must leave the cluster.
 const leavesWithin = 2 * time.Minute
 
 var _ = Describe("A post's guarantee", Ordered, func() {

@@ -79,7 +79,8 @@ func changeTeam(ctx context.Context, spec map[string]any) {
 	Expect(k8s.Patch(ctx, team, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
 }
 
-// scale sets a release Deployment's replicas, and waits until they are ready and the others have ended.
+// scale sets the number of replicas of a release's Deployment, and waits until they are ready and all others have
+// exited.
 func scale(ctx context.Context, component string, replicas int32) {
 	GinkgoHelper()
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"replicas": replicas}})

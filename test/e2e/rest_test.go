@@ -69,7 +69,7 @@ func (a api) do(ctx context.Context, method, path, key string, body []byte) (out
 			Status string `json:"status"`
 		} `json:"data"`
 	}
-	// A list response has no single post.
+	// A list response does not contain a single post.
 	_ = json.Unmarshal(read, &one)
 	return told{response.Header, string(read), one.Data.ID, one.Data.Status}
 }

@@ -124,7 +124,8 @@ func (t *traffic) all(ctx context.Context) (out []accepted) {
 // verdict counts post outcomes.
 type verdict struct {
 	posts, targets, tries, twice, lost, givenUp int
-	// askable counts the targets given up on platforms whose lookup can decide an outcome, and unseen those given up and unpublished.
+	// askable counts the targets given up on platforms whose lookup can settle an outcome, and unseen those given up
+	// and unpublished.
 	askable, unseen int
 	// after are the publication delays, by category and platform.
 	after map[string][]time.Duration
@@ -177,7 +178,7 @@ func (t *traffic) settled(ctx context.Context) *verdict {
 	return v
 }
 
-// place is where a caption appears.
+// place identifies a caption on a platform.
 type place struct{ platform, text string }
 
 // shown returns the publication times of this traffic's captions, by place.

@@ -88,8 +88,8 @@ var _ = Describe("An evaluation", Ordered, func() {
 		if short {
 			posts = 40
 		}
-		// Long enough for each failure to happen once. Requests are retried during a partition, and a post cannot be
-		// scheduled for the past.
+		// This is long enough for each failure to happen once. Scheduled posts need a lead: requests are retried during
+		// a partition, and a post cannot be scheduled for the past.
 		const over = 100 * time.Second
 		now, later := send(ctx, "at once", posts, over, 0), send(ctx, "scheduled", posts/4, over, 2*time.Minute)
 		trouble(ctx, now)
@@ -101,7 +101,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 		}
 	})
 
-	// The maximum rate for a TikTok account, whose calls are made one after the other.
+	// The pace is the maximum rate for a TikTok account, whose calls are made one after another.
 	posts, pace := 1000, 300*time.Millisecond
 	if short {
 		posts = 100
@@ -159,7 +159,7 @@ func postTo(name string, category v1alpha1.Category, on ...v1alpha1.Platform) *v
 	return post
 }
 
-// applied creates posts of every category for every platform that accepts it, with files that were uploaded before.
+// applied creates posts of every category for every platform that accepts it, with previously uploaded files.
 func applied(ctx context.Context) map[v1alpha1.Category]*v1alpha1.Post {
 	GinkgoHelper()
 	var uploaded v1alpha1.MediaList

@@ -97,7 +97,7 @@ func onTheNode(ctx context.Context, args ...string) string {
 	return command(ctx, repository, "sh", append([]string{"-c", onNode + ` "$@"`, "sh"}, args...)...)
 }
 
-// partition disconnects a pod from the network while it runs meanwhile.
+// partition disconnects a pod from the network while meanwhile runs.
 func partition(ctx context.Context, pod *corev1.Pod, meanwhile func()) {
 	GinkgoHelper()
 	mend := func() {
@@ -105,7 +105,7 @@ func partition(ctx context.Context, pod *corev1.Pod, meanwhile func()) {
 			onTheNode(context.WithoutCancel(ctx), "sh", "-c", `iptables -D "$0" -s "$1" -j DROP 2>/dev/null || true`, chain, pod.Status.PodIP)
 		}
 	}
-	// This must happen after an interrupted spec too.
+	// The partition must end even if the spec is interrupted.
 	DeferCleanup(mend)
 	for _, chain := range []string{"INPUT", "FORWARD"} {
 		onTheNode(ctx, "iptables", "-I", chain, "-s", pod.Status.PodIP, "-j", "DROP")
@@ -114,8 +114,8 @@ func partition(ctx context.Context, pod *corev1.Pod, meanwhile func()) {
 	mend()
 }
 
-// restart rolls out both Deployments over and over while the client creates posts, as `kubectl rollout restart` does,
-// and returns the number of rollouts.
+// restart keeps rolling out both Deployments, as `kubectl rollout restart` does, while the client creates posts, and
+// returns the number of rollouts.
 func restart(ctx context.Context, sent *traffic) (n int) {
 	GinkgoHelper()
 	for ; sent.running(ctx); n++ {

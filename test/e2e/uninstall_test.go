@@ -30,7 +30,7 @@ type item struct{ resource, namespace, name string }
 
 func (i item) String() string { return i.resource + " " + i.namespace + "/" + i.name }
 
-// inventory has every cluster object by UID.
+// inventory contains every object in the cluster, by UID.
 type inventory map[types.UID]item
 
 // listInventory lists the objects of every listable kind.
@@ -47,7 +47,7 @@ func listInventory(ctx context.Context) inventory {
 		for _, kind := range list.APIResources {
 			objects, err := reader.Resource(version.WithResource(kind.Name)).List(ctx, metav1.ListOptions{})
 			if err != nil {
-				// A CRD that was just deleted, or a resource that the API server does not serve to this user.
+				// This is a CRD that was just deleted, or a resource that the API server does not serve to this user.
 				continue
 			}
 			for i := range objects.Items {

@@ -36,7 +36,7 @@ var _ = Describe("An installation of the previous version", Ordered, func() {
 		install(ctx, filepath.Join(old, "charts", "herald"), previous)
 		begin(ctx)
 		files(ctx)
-		// A new pod of these would lose the published posts.
+		// Pause these Deployments: a new pod would lose the published posts.
 		for _, name := range []string{"sandbox", "store"} {
 			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: release + "-" + name}}
 			Expect(k8s.Patch(ctx, d, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"paused":true}}`)))).To(Succeed())

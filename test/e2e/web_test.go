@@ -31,8 +31,8 @@ const (
 	secondAccount = "1500000000000000002"
 )
 
-// visitor is a browser without scripts: it keeps cookies, follows redirects and submits forms. The ports forwarded for
-// a trial's addresses may be different here.
+// visitor is a browser without scripts: it keeps cookies, follows redirects and submits forms. The test may forward
+// other ports than a trial's addresses contain.
 type visitor struct {
 	client http.Client
 }
@@ -140,7 +140,7 @@ func (v *visitor) upload(ctx context.Context, name, mimeType string, data []byte
 	return place.ID
 }
 
-// inPages does what a user does in a trial, starting from the sign-in link. It uses no API key.
+// inPages goes through a user's steps in a trial, starting from the sign-in link. It does not use an API key.
 func inPages(ctx context.Context) {
 	GinkgoHelper()
 	_, err := platforms(ctx).Account(ctx, "x", secondAccount, nil)

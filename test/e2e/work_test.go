@@ -19,13 +19,13 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// oftenEnough is how many requests a fault affects if it is to last until it is cleared.
+// oftenEnough is the number of requests affected by a fault that lasts until it is cleared.
 const oftenEnough = 100_000
 
 // outletAccounts are the outlet's accounts, by platform.
 var outletAccounts = map[v1alpha1.Platform]string{v1alpha1.PlatformX: "1500000000000000077", v1alpha1.PlatformThreads: "24000000000000077"}
 
-// work is what a team has not finished when Herald is removed.
+// work contains a team's unfinished objects when Herald is removed.
 type work struct {
 	team *v1alpha1.Team
 	// published is published. half is published on one platform and rate limited on the other. The response to doubtful's call was lost,
@@ -34,7 +34,7 @@ type work struct {
 	file                                        *v1alpha1.Media
 }
 
-// newWork creates the posts and waits until the manager has done everything that it can for now.
+// newWork creates the posts and waits until the manager has nothing left to do for now.
 func newWork(ctx context.Context, namespace, name string) *work {
 	GinkgoHelper()
 	create := func(kind string, change func(*v1alpha1.Post), on ...v1alpha1.Platform) *v1alpha1.Post {
@@ -135,7 +135,7 @@ func (w *work) goesOn(ctx context.Context) {
 	Eventually(finalizers(ctx, w.team)).WithContext(ctx).Should(ContainElement(v1alpha1.RecordsFinalizer))
 }
 
-// openOutlet creates another team, with the trial's account names.
+// openOutlet creates another team, with the same account names as the trial.
 func openOutlet(ctx context.Context) {
 	GinkgoHelper()
 	Expect(k8s.Create(ctx, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: outlet}, Spec: v1alpha1.TeamSpec{
@@ -163,7 +163,7 @@ func account(ctx context.Context, namespace string, on v1alpha1.Platform) string
 	return connection.Spec.AccountID
 }
 
-// shows returns how often each of a post's targets was published.
+// shows returns the number of times that each of a post's targets was published.
 func shows(ctx context.Context, post *v1alpha1.Post) (times []int) {
 	GinkgoHelper()
 	for i := range post.Spec.Targets {

@@ -70,7 +70,7 @@ func branded(brand string) func([]byte) []byte {
 	}
 }
 
-// indexLast moves the movie box behind the frames, which is where cameras write it.
+// indexLast moves the movie box after the frames, where cameras write it.
 func indexLast(data []byte) []byte {
 	var before, index []byte
 	for _, b := range top(data) {
@@ -98,7 +98,7 @@ func described(boxes ...[]byte) func([]byte) []byte {
 	}
 }
 
-// put writes bytes at a distance behind the first box of a kind or, if all is set, behind each of them.
+// put writes bytes at a distance from the first box of a kind or, if all is true, from each of them.
 func put(kind string, distance int, value []byte, all bool) func([]byte) []byte {
 	return func(data []byte) []byte {
 		for at := 0; ; {

@@ -10,10 +10,10 @@ import (
 	"math"
 )
 
-// chartWidth and chartHeight have a ratio that Instagram accepts in portrait and in landscape.
+// chartWidth and chartHeight have an aspect ratio that Instagram accepts in portrait and in landscape.
 const chartWidth, chartHeight = 400, 320
 
-// chart returns the test image: red grows to the right and green downwards, and a white and a black block make each
+// chart returns the test image: red increases to the right and green downwards, and a white and a black block make each
 // orientation look different.
 func chart() *image.NRGBA { return charted(chartWidth, chartHeight) }
 
@@ -45,7 +45,7 @@ func glass() *image.NRGBA {
 	return picture
 }
 
-// mapped returns an image with other colours, which value computes from each channel's value between 0 and 1.
+// mapped returns an image with other colors, which value computes from each channel's value between 0 and 1.
 func mapped(picture *image.NRGBA, value func(float64) float64) *image.NRGBA {
 	out := image.NewNRGBA(picture.Rect)
 	var table [256]uint8

@@ -93,8 +93,7 @@ func (o *trial) decode(ctx context.Context, data []byte) (*image.NRGBA, error) {
 	return &image.NRGBA{Pix: []byte(pixels), Stride: 4 * width, Rect: image.Rect(0, 0, width, height)}, nil
 }
 
-// shown compares a platform's rendition with what the source looks like: its shape, colours, transparency and
-// orientation.
+// shown compares a platform's rendition with the appearance of its source: shape, colors, transparency and orientation.
 func (o *trial) shown(ctx context.Context, on oddfiles.Platform, got []byte) error {
 	if turn := oddfiles.TurnOf(got); turn > 1 {
 		return fmt.Errorf("the rendition is to be turned again (%d)", turn)
@@ -136,7 +135,7 @@ func (v view) size() image.Point {
 	return size
 }
 
-// at returns the stored colour of a point as displayed (EXIF 2.32, section 4.6.4).
+// at returns the stored color of a point as displayed (EXIF 2.32, section 4.6.4).
 func (v view) at(x, y int) []uint8 {
 	last := v.picture.Rect.Size().Sub(image.Pt(1, 1))
 	at := map[int]image.Point{
@@ -150,13 +149,13 @@ func (v view) at(x, y int) []uint8 {
 }
 
 const (
-	// cells is the number of cells that images are divided into, across and down, so that images of different sizes can
-	// be compared.
+	// cells is the number of cells that images are divided into, across and down, so images of different sizes can be
+	// compared.
 	cells = 32
 	// jpegBlock is the minimum size of a cell in pixels, because JPEG mixes pixels that are next to each other.
 	jpegBlock = 8
-	// mostDifference limits how much the cells of a channel differ on average, out of 255, and mostAtOnce how much a
-	// single one does.
+	// mostDifference limits the average difference of a channel's cells, out of 255, and mostAtOnce the difference of a
+	// single cell.
 	mostDifference, mostAtOnce = 2, 24
 	// leastWhite is the minimum value of white bars.
 	leastWhite = 250
@@ -164,7 +163,7 @@ const (
 	longestSide = 4096
 )
 
-// mean returns a cell's mean colour on white, and its opacity.
+// mean returns a cell's mean color on white, and its opacity.
 func (v view) mean(part image.Rectangle) (mean [4]float64) {
 	// Take only some points of large cells.
 	const points = 24
@@ -225,7 +224,7 @@ func (v view) compare(on oddfiles.Platform, rendition *image.NRGBA, transparent 
 	return got.bars(inner)
 }
 
-// layout returns where in a rendition the image is, between the bars. The error says if the size is wrong.
+// layout returns the position of the image in a rendition, between the bars. It returns an error if the size is wrong.
 func layout(on oddfiles.Platform, shown, canvas image.Point) (image.Rectangle, error) {
 	least, most := 0.0, math.Inf(1)
 	width, height := longestSide, longestSide

@@ -81,7 +81,7 @@ func turnedFilm(degrees int, from Maker) Maker {
 	}
 }
 
-// mirrored mirrors a video by its track matrix, at an offset of ten fields in the track header.
+// mirrored mirrors a video with its track matrix, at an offset of ten fields in the track header.
 func mirrored(data []byte) []byte {
 	return put("tkhd", 40, words(0xffff0000), false)(data)
 }

@@ -159,7 +159,7 @@ func (h *herald) delivered(ctx context.Context, id string) (d delivery, err erro
 	return d, err
 }
 
-// arrived returns the files that the platforms have received in posts of a media file.
+// arrived returns the files that the platforms received in posts with the given media file.
 func (h *herald) arrived(ctx context.Context, media string) (map[oddfiles.Platform][]byte, error) {
 	var answer struct {
 		Data []sandboxtest.Post `json:"data"`

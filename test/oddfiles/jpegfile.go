@@ -11,8 +11,8 @@ import (
 
 // JPEGs that package image/jpeg does not write: other channels, samplings and orders (ITU-T T.81).
 
-// jpegChannel is a channel of a JPEG: its number in the file, how many values it has per unit across and down, and its
-// value for a colour.
+// jpegChannel is a channel of a JPEG: its number in the file, the number of values per unit across and down, and its
+// value for a color.
 type jpegChannel struct {
 	id, across, down int
 	value            func(r, g, b float64) float64
@@ -33,14 +33,14 @@ func luma(r, g, b float64) float64     { return 0.299*r + 0.587*g + 0.114*b }
 func blueness(r, g, b float64) float64 { return 128 - 0.168736*r - 0.331264*g + 0.5*b }
 func redness(r, g, b float64) float64  { return 128 + 0.5*r - 0.418688*g - 0.081312*b }
 
-// ycc returns the usual channels, with the given sampling factors for brightness and for colours.
+// ycc returns the usual channels, with the given sampling factors for brightness and for colors.
 func ycc(across, down, colorAcross, colorDown int) []jpegChannel {
 	return []jpegChannel{{1, across, down, luma}, {2, colorAcross, colorDown, blueness}, {3, colorAcross, colorDown, redness}}
 }
 
 const (
 	jpegBlock = 8
-	// jpegStep is the divisor of each coefficient. It is small, so that little is lost.
+	// jpegStep is the divisor of each coefficient. It is small, so little is lost.
 	jpegStep = 3
 	// jpegValues is the number of values in a block.
 	jpegValues = jpegBlock * jpegBlock
@@ -95,9 +95,9 @@ func (f *jpegFile) encode(picture image.Image) []byte {
 type jpegWriter struct {
 	*jpegFile
 	picture image.Image
-	// across and down are the blocks in a unit of the channel that has the most values.
+	// across and down are the numbers of blocks in a unit of the channel with the most values.
 	across, down, unitsAcross, unitsDown int
-	// blocks are the coefficients of each channel, by rows of blocks.
+	// blocks contains each channel's coefficients, in rows of blocks.
 	blocks [][][jpegValues]int
 	out    []byte
 	bits   uint32
@@ -193,8 +193,8 @@ func (w *jpegWriter) transform(c jpegChannel) [][jpegValues]int {
 	return blocks
 }
 
-// scan writes the coefficients first to last of the given channels. A single channel is stored by rows of the image's
-// blocks, several channels by units (T.81, section A.2).
+// scan writes the coefficients first to last of the given channels. A single channel is stored in rows of blocks,
+// several channels in units (T.81, section A.2).
 func (w *jpegWriter) scan(first, last int, channels ...int) {
 	head := []byte{byte(len(channels))}
 	for _, i := range channels {

@@ -26,7 +26,7 @@ func goJPEG(picture image.Image) []byte {
 	return out.Bytes()
 }
 
-// storedJPEG makes the chart with channels encoded in another way.
+// storedJPEG makes the chart with a different encoding of the channels.
 func storedJPEG(f jpegFile) Maker { return fixed(func() []byte { return f.encode(chart()) }) }
 
 // marked inserts segments after the JPEG's start marker.
@@ -36,7 +36,7 @@ func marked(parts ...[]byte) func([]byte) []byte {
 	}
 }
 
-// app1 returns a segment with EXIF, and xmpPart one with XMP.
+// app1 returns a segment with EXIF; xmpPart returns one with XMP.
 func app1(exif []byte) []byte { return jpegPart(0xe1, append([]byte("Exif\x00\x00"), exif...)...) }
 
 func xmpPart(packet []byte) []byte {
@@ -54,7 +54,7 @@ func iccParts(profile []byte, count int) [][]byte {
 	return parts
 }
 
-// adobe returns the segment with the colour transform of three or four channels.
+// adobe returns the segment with the color transform of three or four channels.
 func adobe(transform byte) []byte {
 	return jpegPart(0xee, append([]byte("Adobe\x00\x64\x00\x00\x00\x00"), transform)...)
 }

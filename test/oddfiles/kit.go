@@ -79,8 +79,8 @@ func (k *Kit) sample(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(k.repository, "internal", "media", "probe", "testdata", name))
 }
 
-// encode runs ffmpeg to write a file with the given extension, once for all rows with equal arguments. In the
-// arguments, "chart.png" stands for the chart and "input" for the parameter input.
+// encode runs ffmpeg to write a file with the given extension, only once for equal arguments. In the arguments,
+// "chart.png" stands for the chart and "input" for the parameter input.
 func (k *Kit) encode(ending string, input []byte, args ...string) ([]byte, error) {
 	key := fmt.Sprintf("%s %q %x", ending, args, sum(input))
 	k.mu.Lock()

@@ -22,7 +22,7 @@ import (
 )
 
 // TestOddFiles uploads each file, creates a draft and a post for each platform that accepts its kind, and compares the
-// published files with what the row expects. -short uses only some of the files.
+// published files with the row's expectations. -short uses only some of the files.
 func TestOddFiles(t *testing.T) {
 	checkout, err := filepath.Abs(filepath.Join("..", ".."))
 	must.Succeed(t, err)

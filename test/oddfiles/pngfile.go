@@ -11,7 +11,7 @@ import (
 	"image/color"
 )
 
-// The colour types of a PNG (third edition, section 11.2.1).
+// The color types of a PNG (third edition, section 11.2.1).
 const pngGrey, pngColor, pngPalette, pngGreyAlpha, pngColorAlpha = 0, 2, 3, 4, 6
 
 // pngFile describes an image's encoding.
@@ -35,7 +35,8 @@ func zipped(data []byte) []byte {
 	return out.Bytes()
 }
 
-// passes are the passes of an interlaced image: each one's first point, and the distance between its points (section 8.1).
+// passes lists the passes of an interlaced image: each pass's first point, and the distance between its points (section
+// 8.1).
 var passes = [][4]int{{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}
 
 func (f *pngFile) encode() []byte {
@@ -107,8 +108,8 @@ func (f *pngFile) row(from, step, y int) []byte {
 	return out
 }
 
-// paletteIndex returns the entry for a colour: in the palette of 256 with three bits of red and green and two of blue,
-// in the palette of 16 with one bit each and one of transparency.
+// paletteIndex returns the palette entry for a color. A palette of 256 has three bits each for red and green, and two
+// for blue. A palette of 16 has one bit for each color, and one for transparency.
 func paletteIndex(c color.NRGBA, depth int) uint8 {
 	if depth == 8 {
 		return c.R&0xe0 | c.G>>3&0x1c | c.B>>6

@@ -44,7 +44,7 @@ func spoilt(kind string) func([]byte) []byte {
 	}
 }
 
-// lit returns the chart in linear light, for a gAMA of 1, or to the power gamma.
+// lit returns the chart with its linear light raised to the power gamma, for a gAMA chunk with the same value.
 func lit(gamma float64) func() *image.NRGBA {
 	return func() *image.NRGBA {
 		return mapped(chart(), func(v float64) float64 { return math.Pow(light(v), gamma) })
@@ -92,7 +92,7 @@ func magickProfile(exif []byte) []byte {
 	return chunk("zTXt", append([]byte("Raw profile type exif\x00\x00"), zipped([]byte(text))...))
 }
 
-// onPNG is a PNG's outcome: two platforms do not accept the format.
+// onPNG contains a PNG's outcomes: two platforms do not accept the format.
 var onPNG = asSent.but(rendition, Instagram, TikTok)
 
 func pngs() []Row {

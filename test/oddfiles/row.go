@@ -3,7 +3,7 @@
 
 // Package oddfiles contains unusual but valid media files, as phones, cameras and tools write them, and the expected
 // outcome on each platform. It generates the files from the repository's small samples and with ffmpeg. The tests send
-// them through the whole stack, and decode the published files with a different decoder than Herald.
+// them through the whole stack, and decode the published files with a different decoder from Herald's.
 package oddfiles
 
 import (
@@ -120,7 +120,7 @@ type Row struct {
 	Turn int
 	// Shows makes an image that looks the same, for decoders that do not support this file; nil means the file itself.
 	Shows Maker
-	// Profile reports whether the file has a colour profile, which its renditions must then have too.
+	// Profile reports whether the file has a color profile, which its renditions must keep.
 	Profile bool
 	// Place reports whether the file contains the location.
 	Place bool

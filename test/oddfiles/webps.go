@@ -47,7 +47,7 @@ func libwebp(picture Maker, args ...string) Maker {
 	}
 }
 
-// onWebP is a WebP's outcome: three platforms do not accept the format.
+// onWebP contains a WebP's outcomes: three platforms do not accept the format.
 var onWebP = asSent.but(rendition, Instagram, Threads, Facebook)
 
 func webps() []Row {

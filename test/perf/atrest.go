@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
-// atRest is the size of unchanging objects in the control plane, in bytes: of etcd's database without its history, and
-// of the API server's heap after a garbage collection.
+// atRest is the size of unchanging objects in the control plane, in bytes: the size of etcd's database without its
+// history, and of the API server's heap after a garbage collection.
 type atRest struct {
 	etcd, kubeAPIServer float64
 }

@@ -22,12 +22,13 @@ const goalB1 = 0.85
 const (
 	// notScheduled selects posts that the manager has not accepted yet.
 	notScheduled = "status.phase!=scheduled,metadata.namespace!=canary"
-	// farAhead is how far ahead B1's posts are scheduled, so that none becomes due during the benchmark.
+	// farAhead is how far ahead B1's posts are scheduled, so none becomes due during the benchmark.
 	farAhead = 48 * time.Hour
 )
 
-// b1 compares creating posts through Herald's REST API, until the manager has accepted each, with two bare programs:
-// one creates the same objects, and the other watches them and writes the same status.
+// b1 compares Herald with the bare pair. In Herald, posts are created through the REST API, and the manager accepts
+// each of them. In the bare pair, one program creates the same objects, and the other watches them and writes the same
+// status.
 type b1 struct {
 	*session
 	load   bare.Config
@@ -75,8 +76,8 @@ func (b *b1) prepare(ctx context.Context) error {
 	})
 }
 
-// warmPosts returns how many posts precede the measurement, to get one-time work such as connections and schema lookups
-// out of the way.
+// warmPosts returns the number of posts created before the measurement, to complete one-time work such as connections
+// and schema lookups.
 func (b *b1) warmPosts() int { return max(b.b1Posts/10, 4*restInFlight) }
 
 func (b *b1) floor(ctx context.Context, _ int) (float64, map[string]float64, error) {

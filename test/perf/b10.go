@@ -30,7 +30,7 @@ import (
 // notifiersEach is the number of each team's Notifiers. Each post becomes that many notifications.
 const notifiersEach = 5
 
-// receivers are the kinds of receivers, in the order in which they are measured. The first is none at all.
+// receivers lists the kinds of receivers in the order of measurement. The first entry stands for none.
 var receivers = []struct {
 	kind, what string
 	answer     http.HandlerFunc
@@ -44,7 +44,7 @@ var receivers = []struct {
 	}},
 }
 
-// beside is the lateness of posts next to one kind of receiver: the medians of the rounds, in milliseconds.
+// beside is the lateness of posts while one kind of receiver is notified: the medians of the rounds, in milliseconds.
 type beside struct {
 	P50 float64 `json:"p50_ms"`
 	P99 float64 `json:"p99_ms"`
@@ -52,26 +52,26 @@ type beside struct {
 	// P50Ratio and P99Ratio are multiples of the lateness without Notifiers in the same round.
 	P50Ratio float64 `json:"p50_ratio"`
 	P99Ratio float64 `json:"p99_ratio"`
-	// Requests is how many requests the receivers got in all rounds.
+	// Requests is the number of requests that the receivers got in all rounds.
 	Requests int64 `json:"requests"`
 }
 
-// b10 measures the lateness of posts next to receivers of notifications.
+// b10 measures the lateness of posts while receivers are notified.
 type b10 struct {
 	*session
 	server *httptest.Server
-	// answer answers the requests. got counts them.
+	// answer responds to the requests, and got counts them.
 	answer http.HandlerFunc
 	got    atomic.Int64
 }
 
-// runB10 delivers posts at their time, without Notifiers and next to each kind of receiver in turn.
+// runB10 delivers scheduled posts, first without Notifiers, then with each kind of receiver.
 func runB10(ctx context.Context, s *session, r *report, id string) (err error) {
 	within := *s
 	within.b3Minutes = s.b10Minutes
 	b := &b10{session: &within}
 	b.server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The server notices that the manager has hung up once the body is read.
+		// The server only detects that the manager has hung up after the body has been read.
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			return
 		}
@@ -107,13 +107,13 @@ func runB10(ctx context.Context, s *session, r *report, id string) (err error) {
 	return nil
 }
 
-// rounds are the results of one kind of receivers, by round.
+// rounds contains the results for one kind of receiver, by round.
 type rounds struct {
 	p50, p99, longest, p50Ratio, p99Ratio []float64
 	requests                              int64
 }
 
-// add adds a round. without are the results without Notifiers, with the same round as the last one.
+// add adds a round. without contains the results without Notifiers, which already include this round.
 func (r *rounds) add(l lateness, without rounds, requests int64) {
 	r.p50, r.p99, r.longest = append(r.p50, l.P50), append(r.p99, l.P99), append(r.longest, l.Max)
 	last := len(r.p50) - 1
@@ -132,8 +132,8 @@ func (r *rounds) medians() beside {
 	}
 }
 
-// trustReceivers replaces the manager's program by the one that accepts receivers on this machine, and makes it trust
-// the server. restore undoes that. The measurement without Notifiers uses the same program.
+// trustReceivers replaces the manager's program with one that accepts receivers on this machine, and makes it trust the
+// server. restore undoes that. The measurement without Notifiers uses the same program.
 func (b *b10) trustReceivers() (restore func() error, err error) {
 	program, err := os.ReadFile(filepath.Join(b.root, "bin", "herald-crashpoints"))
 	if err != nil {
@@ -154,10 +154,10 @@ func (b *b10) trustReceivers() (restore func() error, err error) {
 	return restore, nil
 }
 
-// trusted is the variable with the file of certificates that the manager trusts.
+// trusted is the environment variable with the path of the certificates that the manager trusts.
 const trusted = "HERALD_CRASH_RECEIVERS"
 
-// round measures one kind of receivers.
+// round measures one kind of receiver.
 func (b *b10) round(ctx context.Context, kind int) (l lateness, err error) {
 	b.answer = receivers[kind].answer
 	b.got.Store(0)

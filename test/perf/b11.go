@@ -20,13 +20,13 @@ const (
 	// b11Film is the size of each video, and b11Name the name of a team's file.
 	b11Film = 20 << 20
 	b11Name = "film-20"
-	// b11Delay is how long each of the seven upload requests of a video takes at least, which makes 2 MiB/s.
+	// b11Delay is the minimum duration of each of a video's seven upload requests, which limits the rate to 2 MiB/s.
 	b11Delay = 1500 * time.Millisecond
-	// b11Lead is how long before the instant the posts are created. All uploads may start by then.
+	// b11Lead is the time between the posts' creation and their due time. All uploads may start immediately.
 	b11Lead = 14 * time.Minute
 )
 
-// b11Managers are the numbers of managers, and the goals for the duration as a share of that of one manager.
+// b11Managers lists the numbers of managers, and the goals for the duration relative to one manager's.
 var b11Managers = []struct {
 	managers int
 	goal     float64
@@ -38,14 +38,15 @@ type uploaded struct {
 	Videos   int `json:"videos"`
 	// Seconds is the time from the first post's creation until the last video is uploaded.
 	Seconds float64 `json:"seconds"`
-	// Calls is the number of upload requests, and Writes that of writes to posts, their creation included, for each video.
+	// Calls is the number of upload requests for each video, and Writes the number of writes to posts, including their
+	// creation.
 	Calls  float64 `json:"calls_per_video"`
 	Writes float64 `json:"writes_per_video"`
 	// Ratio is Seconds as a multiple of one manager's in the same round.
 	Ratio float64 `json:"ratio"`
 }
 
-// b11 measures uploads that managers share.
+// b11 measures the uploads of managers that share the work.
 type b11 struct {
 	*session
 	*content
@@ -99,7 +100,7 @@ func medianOf(all []uploaded) uploaded {
 	return result
 }
 
-// upload stores a video for each team. All its posts show it, and upload it for each account.
+// upload stores a video for each team. All the team's posts use it, and it is uploaded for each post's account.
 func (b *b11) upload(ctx context.Context) error {
 	data, err := os.ReadFile(filepath.Join(b.root, filmFolder, "faststart.mp4"))
 	if err != nil {
@@ -117,7 +118,7 @@ func (b *b11) upload(ctx context.Context) error {
 	return nil
 }
 
-// round uploads the videos once, with some managers.
+// round uploads the videos once, with the given number of managers.
 func (b *b11) round(ctx context.Context, managers, n int) (result uploaded, err error) {
 	result = uploaded{Managers: managers, Videos: b.b11Videos}
 	if err := b.stack.StartSharing(ctx, managers); err != nil {

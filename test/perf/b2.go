@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// B2's goals: the share of the bare loop's rate, and how many times a post may be written to the Kubernetes API from
+// B2's goals: the share of the bare loop's rate, and the maximum number of writes of a post to the Kubernetes API from
 // its due time on.
 const (
 	goalB2       = 0.8
@@ -33,13 +33,14 @@ const (
 	notPosted   = "status.phase!=posted,metadata.namespace!=canary"
 	// leadMargin is the minimum time between the last acceptance and the due time.
 	leadMargin = 5 * time.Second
-	// leadTries is how often a round is tried. Each retry doubles the lead.
+	// leadTries is the maximum number of attempts at a round. Each retry doubles the lead.
 	leadTries = 3
 	// listedAtOnce is the page size of post lists.
 	listedAtOnce = 500
-	// preparedEvery is how often to check whether posts are prepared. These queries put load on the API server.
+	// preparedEvery is the interval at which to check whether posts are prepared. The checks put load on the API
+	// server.
 	preparedEvery = 2 * time.Second
-	// eventsLag is how long no new event must appear for all events to count as written: Herald spreads the last events
+	// eventsLag is the time without a new event after which all events count as written: Herald spreads the last events
 	// of a burst over minutes.
 	eventsLag = 5 * time.Second
 )
@@ -51,7 +52,7 @@ type b2 struct {
 	*content
 	id     string
 	sample *delivered
-	// until is the lead: how long before their due time a round's posts are created.
+	// until is the lead: the time between the creation of a round's posts and their due time.
 	until  time.Duration
 	writes []measure.Writes
 	count  []float64
@@ -252,7 +253,7 @@ func (b *b2) schedule(ctx context.Context, round int) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("this machine does not accept %d posts within %s; try a smaller BENCH_B2_POSTS", b.b2Posts, b.until/2)
 }
 
-// accepted waits until all posts are accepted. It returns false if that is too late.
+// accepted waits until all posts are accepted. It returns false if that takes too long.
 func (b *b2) accepted(ctx context.Context, due time.Time) (bool, error) {
 	ctx, cancel := context.WithDeadline(ctx, due.Add(-leadMargin/2))
 	defer cancel()
@@ -324,7 +325,7 @@ func (b *b2) logTimes(ctx context.Context, due, end time.Time) error {
 	return nil
 }
 
-// whyNot returns the reasons and messages of the targets that were not posted.
+// whyNot returns the reasons and messages of targets that were not posted.
 func (s *session) whyNot(ctx context.Context) error {
 	var list v1alpha1.PostList
 	err := s.stack.Kubernetes.List(ctx, &list)

@@ -24,7 +24,7 @@ const (
 	perMinute = 100
 )
 
-// lateness is B3's result in milliseconds: the time from when a post is scheduled until it is created on the platform.
+// lateness is B3's result in milliseconds: the time from a post's scheduled time until it is created on the platform.
 type lateness struct {
 	P99   float64 `json:"p99_ms"`
 	Goal  float64 `json:"goal"`
@@ -38,14 +38,14 @@ type lateness struct {
 	Platforms map[string]float64 `json:"platforms_p99_ms,omitempty"`
 }
 
-// timely is what B3 and B3M have in common.
+// timely contains the common parts of B3 and B3M.
 type timely struct {
 	*session
 	*content
 }
 
-// runB3 schedules posts at random milliseconds through the REST API and reads from the platforms when they were
-// published. B3M does the same with image posts, alternating between X and Threads, which are prepared before they are
+// runB3 schedules posts at random milliseconds through the REST API and reads their publication times from the
+// platforms. B3M does the same with image posts, alternating between X and Threads, which are prepared before they are
 // due.
 func runB3(ctx context.Context, s *session, r *report, id string) error {
 	var l lateness

@@ -27,7 +27,7 @@ const (
 	goalB4Bytes = 1024.0
 )
 
-// isQuick reports whether a listing meets the goal. On a busy machine the bare server is slow too.
+// isQuick reports whether a listing meets the goal. On a busy machine the bare server is slow as well.
 func (l *listing) isQuick() bool { return l.P99 <= max(goalB4, goalB4Ratio*l.FloorP99) }
 
 const (
@@ -50,7 +50,7 @@ type listing struct {
 	P99      float64                 `json:"p99_ms"`
 	FloorP99 float64                 `json:"floor_p99_ms"`
 	Pages    map[string]bare.Latency `json:"pages_ms"`
-	// BytesPerPost is the resident memory with the posts minus that without them, after the same requests.
+	// BytesPerPost is the increase in resident memory due to a post, after the same requests.
 	BytesPerPost float64 `json:"bytes_per_post"`
 	// Start is the time from when the process starts until it serves requests.
 	Start float64 `json:"start_s"`
@@ -191,8 +191,8 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 	return float64(now), nil
 }
 
-// measureRounds sends requests in several rounds and returns the medians of the rounds. Other programs use the machine
-// too.
+// measureRounds sends requests in several rounds and returns the medians of the rounds, because other programs also use
+// the machine.
 func (b *b4) measureRounds(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
 	var p50, p99, most []float64
 	for range b.rounds {
@@ -228,8 +228,8 @@ type page struct {
 	posts int
 }
 
-// pagesOf returns the kinds of pages that a team with this many posts has: the first, a middle and the last page, both
-// of all posts and with a filter.
+// pagesOf returns the kinds of pages for a team with the given number of posts: the first, a middle and the last page,
+// both of all posts and with a filter.
 func pagesOf(posts int) []page {
 	var pages []page
 	for _, filter := range []struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// B5's goals, in MiB: the memory of the manager and of the apiserver without posts, and how much each grows while a
+// B5's goals, in MiB: the memory of the manager and of the apiserver without posts, and each process's growth while a
 // video is uploaded, verified and sent to a platform.
 const (
 	goalIdle   = 64.0
@@ -26,13 +26,15 @@ const (
 )
 
 const (
-	// idleWindow is how long an idle process is observed: more than two minutes, when Go forces a garbage collection.
+	// idleWindow is how long an idle process is observed: longer than the two minutes after which Go forces a garbage
+	// collection.
 	idleWindow = 150 * time.Second
-	// idleEvery is how often it is observed.
+	// idleEvery is the interval of the measurements.
 	idleEvery = 500 * time.Millisecond
-	// A process is at rest once its memory has not shrunk for settled, and after settleLimit in any case.
+	// A process counts as at rest once its memory has not shrunk for the duration settled, and after settleLimit in any
+	// case.
 	settled, settleLimit = 5 * time.Second, time.Minute
-	// filmFolder contains the small videos that large ones are made from.
+	// filmFolder contains the small videos from which large ones are made.
 	filmFolder = "internal/media/probe/testdata"
 	// leastFilm is the minimum video size in a scaled-down run, in bytes.
 	leastFilm = 1 << 20
@@ -44,7 +46,7 @@ type upload struct {
 	Put float64 `json:"put_s"`
 	// Done is the time from the end of the upload until the video is published or verified.
 	Done float64 `json:"done_s"`
-	// More is by how much each process's resident memory exceeded its memory at rest, at most, in MiB.
+	// More is the maximum amount by which each process's resident memory exceeded its memory at rest, in MiB.
 	More map[string]float64 `json:"mib_more"`
 }
 

@@ -27,7 +27,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// B6's goals: the time from when a manager starts until it first publishes a due post, in seconds; the time from the
+// B6's goals: the time from a manager's start until it first publishes a due post, in seconds; the time from the
 // earliest possible lookup until the last unknown outcome is settled, in seconds; and the peak memory until then, in
 // MiB.
 const (
@@ -43,9 +43,9 @@ const (
 	inDoubt = 128
 	// finishedOver is the period over which the finished posts were published.
 	finishedOver = 30 * 24 * time.Hour
-	// heldFor is how long a call that is cut off takes: less than the timeout of a call, which is 20 s.
+	// heldFor is the duration of a call that is cut off: less than the timeout of a call, which is 20 s.
 	heldFor = 15 * time.Second
-	// doubtLead is how long before their due time the posts whose calls are cut off are created.
+	// doubtLead is the time between the creation and the due time of the posts whose calls are cut off.
 	doubtLead = 15 * time.Second
 	// firstB6 is the first account number.
 	firstB6 = firstX + 1_000_000
@@ -127,7 +127,7 @@ func (b *b6) storeFinished(ctx context.Context, posts int) error {
 	return nil
 }
 
-// stored returns a stored post to two of the team's accounts, without a status.
+// stored returns a post as it is stored, to two of the team's accounts and without a status.
 func (b *b6) stored(nth int, at time.Time, what string) *v1alpha1.Post {
 	accounts := len(b.team.Connections)
 	post := b.content.post(b.team, nth, at, fmt.Sprintf("%s %d", what, nth), nth%accounts, (nth+1)%accounts)
@@ -184,8 +184,7 @@ func (b *b6) restart(ctx context.Context, due int) (first, last float64, err err
 	return measure.Rounded(first, 2), measure.Rounded(last, 2), errors.Join(b.stack.StopHerald(), posts.Remove(ctx), b.forgetShown(ctx))
 }
 
-// published returns the published posts. It fails unless there are this many and each is shown once on each of its
-// accounts.
+// published returns the published posts. It fails unless the given number of posts was published, once on each account.
 func (b *b6) published(ctx context.Context, posts int) ([]sandboxtest.Post, error) {
 	shown, err := b.shown(ctx, b.content.platforms)
 	if err != nil {
@@ -201,7 +200,7 @@ func (b *b6) published(ctx context.Context, posts int) ([]sandboxtest.Post, erro
 	return shown, nil
 }
 
-// whyNotIn returns why the team's posts are unfinished.
+// whyNotIn returns the reasons why the team's posts are unfinished.
 func (b *b6) whyNotIn(ctx context.Context) error {
 	open, err := b.unfinished(ctx)
 	for i := range open {
@@ -275,7 +274,7 @@ func (b *b6) cutOff(ctx context.Context, posts int) (*stack.StoredPosts, error) 
 	return stored, b.stack.KillManager()
 }
 
-// earliest returns the earliest time when the last open call can be looked up: before that, it could still be in
+// earliest returns the earliest time at which the last open call can be looked up: before that, it could still be in
 // progress.
 func (b *b6) earliest(ctx context.Context, calls int) (earliest time.Time, err error) {
 	limits := x.New(x.Config{}, transport.New(transport.Options{Registerer: prometheus.NewRegistry()})).Capabilities()

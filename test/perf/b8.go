@@ -29,8 +29,8 @@ const (
 const (
 	// archiveInFlight is the number of concurrent requests for the archive's pages.
 	archiveInFlight = 4
-	// scattered is the number of pages, spread over the whole list, that are requested in turn, so that most have to be
-	// read from the store.
+	// scattered is the number of pages, spread over the whole list, that are requested in turn, so most must be read
+	// from the store.
 	scattered = 400
 )
 
@@ -41,8 +41,8 @@ type archiveListing struct {
 	// P99 is the P99 of the slowest kind of page, each the median of its rounds.
 	P99   float64                 `json:"p99_ms"`
 	Pages map[string]bare.Latency `json:"pages_ms"`
-	// MiBMore is the peak resident memory after the requests, minus that of an apiserver without archived posts after
-	// the same requests.
+	// MiBMore is the peak resident memory after the requests, minus the peak of an apiserver without archived posts
+	// after the same requests.
 	MiBMore float64 `json:"mib_more"`
 }
 
@@ -113,8 +113,8 @@ func (b *b8) measure(ctx context.Context, teams []stack.Team) (l archiveListing,
 	return l, err
 }
 
-// archivedPosts returns posts to X and Threads. One in ten failed on Threads. One in a thousand goes only to Facebook,
-// and failed.
+// archivedPosts returns posts to X and Threads, of which one in ten failed on Threads. One post in a thousand goes only
+// to Facebook, and failed.
 func archivedPosts(n int) []lists.Entry {
 	at := time.Now().Add(-90 * 24 * time.Hour)
 	target := func(p v1alpha1.Platform, s v1alpha1.PostPhase) lists.Target {
@@ -144,7 +144,7 @@ func archivedPosts(n int) []lists.Entry {
 	return out
 }
 
-// countOfArchived returns how many of that many archived posts match a filter.
+// countOfArchived returns the number of archived posts that match a filter, out of the given number.
 func countOfArchived(posts int, rare bool) int {
 	if rare {
 		return (posts + 999) / 1000

@@ -23,8 +23,8 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// B9's goals: how much the apiserver allocates for one hostile body and how much its memory grows for many concurrent
-// ones, in MiB, and the CPU time that one body takes, in milliseconds.
+// B9's goals: the memory that the apiserver allocates for one hostile body, and the growth of its memory with many
+// concurrent ones, in MiB, and the CPU time that one body takes, in milliseconds.
 const (
 	goalOne  = 8.0
 	goalMany = 128.0
@@ -34,7 +34,7 @@ const (
 const (
 	// hostileBytes is the size of the bodies: the request limit.
 	hostileBytes = 1 << 20
-	// oneByOne is how many requests are sent one after the other to measure one body, and atOnce how many are sent
+	// oneByOne is the number of requests sent one after another to measure one body, and atOnce the number sent
 	// concurrently.
 	oneByOne, atOnce = 16, 64
 )
@@ -55,11 +55,11 @@ type hostile struct {
 	// body of the same size.
 	CPU   float64 `json:"cpu_ms"`
 	Ratio float64 `json:"cpu_ratio"`
-	// Refused is how many of the concurrent requests were rejected with status 429.
+	// Refused is the number of concurrent requests that were rejected with status 429.
 	Refused int `json:"refused"`
 }
 
-// runB9 measures what bodies of 1 MiB cost, both one after the other and 64 at a time.
+// runB9 measures the cost of bodies of 1 MiB, both one after another and 64 at a time.
 func runB9(ctx context.Context, s *session, r *report, id string) error {
 	b := &b9{session: s}
 	return s.prepare(ctx, func() error {
@@ -160,7 +160,7 @@ func (b *b9) send(ctx context.Context, body []byte, turn int) (status int, err e
 	return answer.StatusCode, err
 }
 
-// allocated returns how many bytes the apiserver has allocated since it started.
+// allocated returns the number of bytes that the apiserver has allocated since it started.
 func (b *b9) allocated(ctx context.Context) (int64, error) {
 	text, err := get(ctx, http.DefaultClient, b.stack.ProfileURL(processes.APIServer)+"/heap?debug=1")
 	if err != nil {
@@ -182,7 +182,7 @@ func honestBody() []byte {
 	return []byte(`{"category":"text","draft":true,"targets":[` + filled(`{"connection_id":"page","caption":"`+strings.Repeat(words, 200)+`"}`, 200) + `]}`)
 }
 
-// filled repeats an item, separated by commas, until the body has the right size.
+// filled returns a body of the right size that repeats an item, separated by commas.
 func filled(item string, around int) string {
 	n := (hostileBytes - around - len(item)) / (len(item) + 1)
 	return strings.Repeat(item+",", n) + item

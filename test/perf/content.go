@@ -28,16 +28,17 @@ const (
 
 // content is the content that a benchmark posts: text to accounts on X, or images to accounts on X and Threads.
 type content struct {
-	// teams are the teams that post. Each has its accounts ordered by platform, and the same number on each platform.
+	// teams are the teams that post. Each team's accounts are ordered by platform, with the same number on each
+	// platform.
 	teams     []stack.Team
 	platforms []v1alpha1.Platform
 	// images are the posts' pictures, by namespace; there are none for text posts. They are uploaded to the platforms
 	// before the posts are due.
 	images map[string][]picture
-	// lead and restLead are how long before their due time posts are created, per post of a round, through the
+	// lead and restLead are the times, per post of a round, that posts are created before their due time, through the
 	// Kubernetes API and through REST. Pictures are uploaded in this time.
 	lead, restLead time.Duration
-	// sampleLead is how long before its due time a sample is created, so that it is prepared by then.
+	// sampleLead is the time between a sample's creation and its due time, long enough to prepare it.
 	sampleLead time.Duration
 }
 
@@ -62,8 +63,8 @@ func (s *session) texts() *content {
 	}
 }
 
-// pictures connects an account on Threads for every second one on X, uploads all teams' pictures, and waits until the
-// manager has verified them. Later calls return the same content. Herald must be running.
+// pictures connects an account on Threads for every second account on X, uploads all teams' pictures, and waits until
+// the manager has verified them. Later calls return the same content. Herald must be running.
 func (s *session) pictures(ctx context.Context) (*content, error) {
 	if s.pictured != nil {
 		return s.pictured, nil
@@ -165,7 +166,7 @@ func (c *content) post(team stack.Team, nth int, at time.Time, name string, acco
 	return post
 }
 
-// addPicture makes a post one of a picture.
+// addPicture turns a post into an image post.
 func addPicture(post *v1alpha1.Post, name string) {
 	post.Spec.Category = v1alpha1.CategoryImage
 	post.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: name}}}

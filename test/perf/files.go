@@ -20,7 +20,7 @@ import (
 )
 
 // apply creates a Media, uploads its file to the URL in its status, and waits until the manager has verified it. It
-// returns how long both steps took, in seconds.
+// returns the durations of both steps, in seconds.
 func (s *session) apply(ctx context.Context, namespace, name string, mime v1alpha1.MimeType, content io.Reader, size int64) (sent, verified float64, err error) {
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -76,7 +76,7 @@ func call(ctx context.Context, method, url, key string, in, out any) error {
 	return json.Unmarshal(answer, out)
 }
 
-// put uploads a file and returns how long that took, in seconds.
+// put uploads a file and returns the duration, in seconds.
 func put(ctx context.Context, url string, mime v1alpha1.MimeType, content io.Reader, size int64) (float64, error) {
 	started := time.Now()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, url, content)
@@ -98,7 +98,7 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	return send(client, request)
 }
 
-// send sends a request and returns the response body. It fails unless the status is a success.
+// send sends a request and returns the response body. It fails unless the status indicates success.
 func send(client *http.Client, request *http.Request) ([]byte, error) {
 	response, err := client.Do(request)
 	if err != nil {

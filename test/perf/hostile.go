@@ -28,8 +28,8 @@ const (
 	goalHostileLateness = 250.0
 	goalHostileMiB      = 512.0
 	hostileMinutes      = 10
-	// besideEvery is how often a neighbour lists posts and schedules one a few seconds ahead, in addition to its
-	// scheduled posts.
+	// besideEvery is the interval at which a neighbour lists posts and schedules one a few seconds ahead, in addition
+	// to its other scheduled posts.
 	besideEvery = 2 * time.Second
 )
 
@@ -38,20 +38,20 @@ type hostility struct {
 	lateness
 	Lost  int `json:"lost"`
 	Twice int `json:"twice"`
-	// Refused is how many of the neighbours' requests did not succeed, out of Requests.
+	// Refused is the number of the neighbours' requests that failed, out of Requests.
 	Refused  int `json:"refused"`
 	Requests int `json:"requests"`
 	// ManagerMiB and APIServerMiB are the peak memory, as the kernel counts it.
 	ManagerMiB   float64 `json:"manager_mib"`
 	APIServerMiB float64 `json:"apiserver_mib"`
-	// EtcdMiB is by how much etcd's data without its history grew. BudgetMiB is the team's storage budget.
+	// EtcdMiB is the growth of etcd's data without its history. BudgetMiB is the team's storage budget.
 	EtcdMiB   float64 `json:"etcd_mib"`
 	BudgetMiB float64 `json:"budget_mib"`
 	// Attacks counts the responses to each attack, by status or error.
 	Attacks map[string]map[string]int `json:"attacks"`
 }
 
-// runHostile measures what other teams notice of a hostile team. The usual limits apply to all of them.
+// runHostile measures the effect of a hostile team on other teams. The usual limits apply to all of them.
 func runHostile(ctx context.Context, s *session, r *report, id string) error {
 	if err := s.stack.StartHerald(ctx); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (s *session) settled(ctx context.Context, end time.Time, due map[string]tim
 	})
 }
 
-// measureDelays compares when the neighbours' posts were due with when they were published.
+// measureDelays compares the due times of the neighbours' posts with the times at which they were published.
 func (h *hostility) measureDelays(ctx context.Context, s *session, due map[string]time.Time) error {
 	published, err := s.shown(ctx, []v1alpha1.Platform{v1alpha1.PlatformX})
 	if err != nil {

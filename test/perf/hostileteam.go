@@ -58,8 +58,8 @@ func (s *session) newEnemy(ctx context.Context) (*enemy, error) {
 	return e, nil
 }
 
-// breakAccounts has X return errors for the hostile team's accounts only: for an app without credits, for revoked tokens
-// or for a rate limit.
+// breakAccounts makes X return errors for the hostile team's accounts only: for an app without credits, for revoked
+// tokens or for a rate limit.
 func (e *enemy) breakAccounts(ctx context.Context) error {
 	for i, c := range e.team.Connections {
 		fault := sandboxtest.Fault{Platform: string(v1alpha1.PlatformX), Account: c.AccountID, Operation: "*", Times: endless, Kind: "status", Status: http.StatusPaymentRequired}
@@ -77,14 +77,14 @@ func (e *enemy) breakAccounts(ctx context.Context) error {
 }
 
 const (
-	// accountsOfEnemy is how many accounts the hostile team has on each platform.
+	// accountsOfEnemy is the number of accounts that the hostile team has on each platform.
 	accountsOfEnemy = 9
 	// endless is more than the number of calls in any run.
 	endless = 1 << 30
 	// atOnceOfEnemy is the number of concurrent requests in each attack.
 	atOnceOfEnemy = 4
 	// breath is the pause between two requests of a sender. Together the senders make hundreds of requests per second,
-	// far above a team's limit, and still leave processor time for the servers on the same machine.
+	// far above a team's limit, and still leave CPU time for the servers on the same machine.
 	breath = 50 * time.Millisecond
 )
 
@@ -229,7 +229,7 @@ func (e *enemy) address(ctx context.Context, nth int) (int, error) {
 	return e.send(ctx, http.MethodPost, e.stack.APIURL("/media/upload-url"), e.team.Token, []byte(body), nil)
 }
 
-// picture uploads a picture that takes as long to decode as is permitted, and posts it to a platform that requires a
+// picture uploads a picture with the longest permitted decoding time, and posts it to a platform that requires a
 // conversion.
 func (e *enemy) picture(ctx context.Context, nth int) (int, error) {
 	file := mediatest.Scans(5600, 5600, 60+nth%60)
@@ -255,7 +255,7 @@ func (e *enemy) longAddress(ctx context.Context, _ int) (int, error) {
 	return e.send(ctx, http.MethodGet, e.stack.APIURL("/"+strings.Repeat("a", long)), "", nil, nil)
 }
 
-// tally formats how often each response was received.
+// tally formats the number of times each response was received.
 func tally(answers map[string]int) string {
 	words := slices.Sorted(maps.Keys(answers))
 	for i, word := range words {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command perf measures Herald against its floor, the Kubernetes API itself, and prints one table; docs/performance.md
-// describes the benchmarks. `make bench` runs it. Missing a goal is not a failure. With the argument soak it runs for
-// hours instead, and then it is (`make soak`).
+// describes the benchmarks. `make bench` runs it. Missing a goal is not a failure. With the argument soak (`make
+// soak`), it runs for hours instead, and missing a goal is a failure.
 package main
 
 import (
@@ -97,7 +97,7 @@ func inSession(ctx context.Context, set settings, work func(*session) error) err
 	return errors.Join(work(s), s.stack.Stop())
 }
 
-// benchmark is one that fills one or more lines of the table.
+// benchmark fills one or more rows of the table.
 type benchmark struct {
 	id, title string
 	run       func(ctx context.Context, s *session, r *report, id string) error

@@ -15,10 +15,10 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// goalMCP is the goal for the CPU time of a tool call, as a multiple of that of a REST request.
+// goalMCP is the goal for the CPU time of a tool call, as a multiple of a REST request's CPU time.
 const goalMCP = 3.0
 
-// mcpPosts is how many posts are listed; a page has pageSize of them.
+// mcpPosts is the number of posts listed; a page has pageSize of them.
 const mcpPosts = 1000
 
 // calls are the apiserver's CPU times per request of each kind, in milliseconds: the medians of the rounds.

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// mix is how many of twenty posts are in each phase. Most posts of an established team are finished.
+// mix contains the number of posts in each phase, out of twenty. Most posts of an established team are finished.
 var mix = []struct {
 	phase v1alpha1.PostPhase
 	posts int
@@ -26,7 +26,7 @@ var mix = []struct {
 
 const mixed = 20
 
-// countOf returns how many of a team's posts match a filter; an empty value matches all.
+// countOf returns the number of a team's posts that match a filter; an empty value matches all.
 func countOf(posts int, phase v1alpha1.PostPhase, platform v1alpha1.Platform) int {
 	count := 0
 	for nth := range posts {
@@ -42,8 +42,8 @@ func secondOf(nth int) v1alpha1.Platform {
 	return []v1alpha1.Platform{v1alpha1.PlatformThreads, v1alpha1.PlatformFacebook}[nth%2]
 }
 
-// postMix generates posts as Herald leaves them: in every phase, to X and alternately to Threads or Facebook. They are
-// spread evenly over the teams and over time.
+// postMix generates posts as Herald leaves them: in every phase, each to X and to either Threads or Facebook,
+// alternately. They are spread evenly over the teams and over time.
 type postMix struct {
 	sample *delivered
 	from   *content

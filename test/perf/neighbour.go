@@ -25,16 +25,16 @@ import (
 const (
 	neighbourNamespace = "neighbour"
 	neighbourAccount   = "system:serviceaccount:" + neighbourNamespace + ":operator"
-	// neighbourObjects is how many ConfigMaps, of neighbourBytes each, are in each list that the neighbour reads.
+	// neighbourObjects is the number of ConfigMaps, of neighbourBytes each, in each list that the neighbour reads.
 	neighbourObjects, neighbourBytes = 200, 4 << 10
-	// queueEvery is how often the queue is sampled.
+	// queueEvery is the sampling interval of the queue.
 	queueEvery = 2 * time.Second
 )
 
 // operator is another operator in the cluster that keeps the priority level workload-low busy.
 type operator struct {
 	answered, rejected atomic.Int64
-	// queued is the highest number of its requests that a sample found queued in the API server.
+	// queued is the largest number of its requests that were queued in the API server in any sample.
 	queued atomic.Int64
 	stop   context.CancelFunc
 	all    sync.WaitGroup
@@ -80,7 +80,7 @@ func (s *session) startNeighbour(ctx context.Context) (*operator, error) {
 	return o, nil
 }
 
-// list lists ConfigMaps over and over.
+// list keeps listing ConfigMaps.
 func (o *operator) list(ctx context.Context, api kubernetes.Interface) {
 	for ctx.Err() == nil {
 		_, err := api.CoreV1().ConfigMaps(neighbourNamespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
@@ -93,7 +93,7 @@ func (o *operator) list(ctx context.Context, api kubernetes.Interface) {
 	}
 }
 
-// sample records how many requests are queued at the neighbour's priority level.
+// sample records the number of requests queued at the neighbour's priority level.
 func (o *operator) sample(ctx context.Context, s *session) {
 	ticks := time.NewTicker(queueEvery)
 	defer ticks.Stop()
@@ -109,7 +109,7 @@ func (o *operator) sample(ctx context.Context, s *session) {
 	}
 }
 
-// report adds the neighbour's row. Each round checks that Herald has kept its lease: a manager that loses it exits.
+// report adds the neighbour's row. Each round checks that Herald has not lost its lease: a manager that does exits.
 func (o *operator) report(r *report, id string) {
 	r.limit(id, "requests of a neighbour at workload-low: answered, rejected, and the most that waited",
 		fmt.Sprintf("%d, %d, %d", o.answered.Load(), o.rejected.Load(), o.queued.Load()), "some wait", o.queued.Load() > 0)
@@ -121,7 +121,7 @@ func (o *operator) end() {
 	o.all.Wait()
 }
 
-// queued returns how many requests are queued at a priority level of the API server.
+// queued returns the number of requests queued at one of the API server's priority levels.
 func (s *session) queued(ctx context.Context, level string) (float64, error) {
 	page, err := s.metrics(ctx)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// picturesPerTeam is how many different pictures a team has.
+	// picturesPerTeam is the number of different pictures that a team has.
 	picturesPerTeam = 4
 	// pictureSide is the width and height of a picture, in pixels, as is usual for posts.
 	pictureSide = 1080
-	// mosaic is the side length of a square of one colour, in pixels. With this size and quality, a picture has about
+	// mosaic is the side length of a square of one color, in pixels. With this size and quality, a picture is about
 	// 200 KiB.
 	mosaic  = 12
 	quality = 60

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
-// machine describes what affects the results most.
+// machine describes the properties of the machine that affect the results most.
 type machine struct {
 	Cores     int     `json:"cores"`
 	MemoryGiB float64 `json:"memory_gib,omitempty"`

@@ -30,8 +30,9 @@ type comparison struct {
 	HeraldCPU   map[string]float64 `json:"herald_cpu_ms_per_post"`
 }
 
-// compare alternates between the floor and Herald and reverses their order in each round, which cancels out changes on
-// the machine. The ratio is the median of the ratios per round: conditions are similar for both halves of a round.
+// compare alternates between the floor and Herald and reverses their order in each round, which cancels out changes in
+// the machine's performance. The ratio is the median of the ratios per round: conditions are similar for both halves of
+// a round.
 func (s *session) compare(ctx context.Context, id string, floor, herald side) (comparison, error) {
 	var c comparison
 	for round := range s.rounds {

@@ -16,9 +16,9 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// The floor writes samples of what Herald has just written, so that both write objects of the same size and shape.
+// The floor writes samples of statuses that Herald has just written, so both write objects of the same size and shape.
 
-// sampleTries is how many deliveries are observed to find one whose claim and whose outcome took a single write each.
+// sampleTries is the number of deliveries to observe until the claim and the outcome of one took a single write each.
 const sampleTries = 5
 
 // acceptedPost creates a post through the REST API and returns it with the status that the manager wrote.
@@ -39,7 +39,7 @@ func (s *session) acceptedPost(ctx context.Context, team stack.Team, body []byte
 	return &list.Items[0], nil
 }
 
-// asCreated returns a post as it was when it was created.
+// asCreated returns a post in its state at creation.
 func asCreated(post *v1alpha1.Post) *v1alpha1.Post {
 	return &v1alpha1.Post{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"},

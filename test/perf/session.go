@@ -34,11 +34,11 @@ import (
 const (
 	// setupAtOnce is the number of concurrent requests during setup and cleanup.
 	setupAtOnce = 32
-	// pollEvery is how often to check whether a round is over, and so the resolution of its duration.
+	// pollEvery is the interval at which to check whether a round is over, and so the resolution of its duration.
 	pollEvery = 50 * time.Millisecond
 	// roundLimit is the timeout for a round.
 	roundLimit = 15 * time.Minute
-	// profileFor is how long a CPU profile takes.
+	// profileFor is the duration of a CPU profile.
 	profileFor = 8 * time.Second
 )
 
@@ -59,8 +59,8 @@ type session struct {
 
 func (s *session) sayf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// open starts all processes, with their state in dir, and connects the accounts. It stops Herald again: each round
-// starts a new one.
+// open starts all processes, with their state in dir, and connects the accounts. It stops Herald afterwards: each round
+// starts new processes.
 func (s *session) open(ctx context.Context, dir string) (err error) {
 	s.sayf("starting a control plane, the sandbox and Herald; connecting %d accounts of %d teams", s.connections, s.teams)
 	built, bin := filepath.Join(s.root, "bin"), filepath.Join(dir, "bin")
@@ -132,7 +132,7 @@ func (s *session) prepare(ctx context.Context, work func() error) error {
 	return s.clear(ctx)
 }
 
-// bare starts a bare program with the rights of one of Herald's processes.
+// bare starts a bare program with the permissions of one of Herald's processes.
 func (s *session) bare(ctx context.Context, program, identity string, config bare.Config) (*bare.Child, error) {
 	if identity != "" {
 		config.Kubeconfig = s.stack.Setup.Kubeconfig(identity)
@@ -140,7 +140,7 @@ func (s *session) bare(ctx context.Context, program, identity string, config bar
 	return bare.Start(ctx, s.group, program, config)
 }
 
-// awaitNone waits until no post matches the field selector, and returns when that was.
+// awaitNone waits until no post matches the field selector, and returns the time.
 func (s *session) awaitNone(ctx context.Context, selector string) (time.Time, error) {
 	err := until(ctx, pollEvery, "no post has "+selector, func(ctx context.Context) (bool, error) {
 		left, err := s.first(ctx, selector)
@@ -240,7 +240,7 @@ func (s *session) perPost(before map[string]time.Duration, posts int, others map
 	return out
 }
 
-// writes returns how many writes the API server has counted so far.
+// writes returns the writes that the API server has counted so far.
 func (s *session) writes(ctx context.Context) (measure.Writes, error) {
 	page, err := s.metrics(ctx)
 	if err != nil {

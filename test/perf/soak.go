@@ -17,23 +17,24 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The soak uses an installation for hours while platforms fail, processes are restarted and a hostile team attacks. It
-// then expects every post once, and that no process has grown. Unlike a benchmark it fails if a goal is missed.
+// The soak uses an installation for hours while platforms fail, processes are restarted and a hostile team attacks.
+// Afterwards, it expects that every post was published once and that no process has grown. Unlike a benchmark, it fails
+// if a goal is missed.
 
 const (
 	soakLength = 2 * time.Hour
-	// soakFifths divides the run. Processes are restarted in the first and the third fifth, at the same times, so that
-	// their ages are similar in the second and the last one, which are compared.
+	// soakFifths divides the run. Processes are restarted in the first and the third fifth, at the same times. The
+	// second and the last fifth, which are compared, then have processes of similar ages.
 	soakFifths = 5
-	// faultsUntil is the share of the run, in percent, after which the platforms work again, so that the outcomes of lost
+	// faultsUntil is the share of the run, in percent, after which the platforms work again, so the outcomes of lost
 	// calls are known soon after the end.
 	faultsUntil = 80
-	// soakSettles is the longest that posts take after the end: X must list twice, 27 s after the call, that it has no
-	// post, before the post is sent again.
+	// soakSettles is the maximum time until posts are settled after the end. Before a post is sent again, it must be
+	// missing from X's listing twice, 27 s after the call.
 	soakSettles = 5 * time.Minute
 )
 
-// soakRestarts are the restarts within a fifth, by the share of it that has passed, in percent.
+// soakRestarts lists the restarts in a fifth of the run, each with its time as a percentage of the fifth.
 var soakRestarts = []struct {
 	process string
 	at      int
@@ -121,7 +122,7 @@ func (s *session) soak(ctx context.Context, length time.Duration) error {
 	return errors.Join(failed, people.verify(ctx), measured.flat(s.sayf), s.unexpected())
 }
 
-// restart restarts processes and ends the faults, each at its time.
+// restart restarts the processes and ends the faults at their times.
 func (s *session) restart(ctx context.Context, begin time.Time, length time.Duration, enemy *enemy) error {
 	fifth := length / soakFifths
 	for _, nth := range []int{0, 2} {
@@ -144,7 +145,7 @@ func (s *session) restart(ctx context.Context, begin time.Time, length time.Dura
 	return enemy.breakAccounts(ctx)
 }
 
-// unexpected returns an error if a process has ended by itself.
+// unexpected returns an error if a process has exited unexpectedly.
 func (s *session) unexpected() (err error) {
 	for _, p := range s.stack.Processes() {
 		if p.Exits() > 0 {

@@ -18,25 +18,25 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// quantity is something that a process must not collect over time.
+// quantity is a resource that a process must not accumulate over time.
 type quantity struct {
 	name string
-	// ratio is how many times as much the last fifth of a soak may have as the second, and more what is added to that:
-	// both allow for the moment at which a value is read.
+	// ratio and more set the bound for the last fifth of a soak: the median in the second fifth times ratio, plus more.
+	// They allow for variations between readings.
 	ratio, more float64
 }
 
 const (
 	mib = 1 << 20
-	// heapGrowth is by how much the heap may grow before a collection: docs/performance.md.
+	// heapGrowth is the amount by which the heap may grow before a collection: docs/performance.md.
 	heapGrowth = 96 * mib
 )
 
 var (
-	// liveHeap is read after a collection. In the cluster, posts stay for a week: the manager and the apiserver keep up to
-	// 4.5 KB for each. 8 MiB are the posts of an hour of a soak.
+	// liveHeap is read after a collection. Posts stay in the cluster for a week, and the manager and the apiserver keep
+	// up to 4.5 KB for each. 8 MiB is enough for an hour's posts.
 	liveHeap = quantity{"live heap", 1.25, 8 * mib}
-	// resident memory depends on when the last collection was.
+	// resident memory depends on the time of the last collection.
 	resident = quantity{"resident memory", 1.25, heapGrowth}
 	// goroutines and openFiles depend on the requests in flight: four from each of the hostile team's eleven attacks, with
 	// a connection and two goroutines each.
@@ -44,7 +44,7 @@ var (
 	openFiles  = quantity{"open files", 1.25, 50}
 )
 
-// series are the values of one quantity of one process, with the time since the begin of the soak.
+// series contains the values of one process's quantity, with the time since the start of the soak.
 type series struct {
 	process string
 	quantity
@@ -52,8 +52,8 @@ type series struct {
 	values []float64
 }
 
-// medians returns the medians of the second and the last fifth, and whether the last one is within the bound. It is not
-// if a fifth has no values.
+// medians returns the medians of the second and the last fifth, and reports whether the last one is within the bound.
+// flat is false if either fifth has no values.
 func (s *series) medians(length time.Duration) (second, last float64, flat bool) {
 	within := func(fifth int) (values []float64) {
 		from := length * time.Duration(fifth) / soakFifths
@@ -69,7 +69,7 @@ func (s *series) medians(length time.Duration) (second, last float64, flat bool)
 	return second, last, len(before) > 0 && len(after) > 0 && last <= second*s.ratio+s.more
 }
 
-// readings are the values that were read during a soak.
+// readings contains the values that were read during a soak.
 type readings struct {
 	stack  *stack.Stack
 	begin  time.Time
@@ -77,7 +77,7 @@ type readings struct {
 	all    map[string]*series
 }
 
-// readingsPerSoak is how many times the processes are read: at least twelve times in each fifth.
+// readingsPerSoak is the number of readings: twelve in each fifth.
 const readingsPerSoak = 60
 
 // sample reads all processes until ctx is done.

@@ -32,7 +32,8 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/stack"
 )
 
-// people are the ordinary users of a soak. Their requests meet restarts, so each is repeated until it has an answer.
+// people are the ordinary users in a soak. Processes are restarted during their requests, so requests that are safe to
+// repeat are repeated until they succeed.
 type people struct {
 	*session
 	*content
@@ -41,9 +42,10 @@ type people struct {
 	kubectl, kubeconfig string
 
 	mu sync.Mutex
-	// due are the accepted posts by their text. unsure are those whose request had no answer and was not repeated.
+	// due contains the due times of the accepted posts, by their text. unsure contains the posts for which the last
+	// request failed.
 	due, unsure map[string]time.Time
-	// answers counts successful and failed requests by way.
+	// answers counts successful and failed requests, by the way to use Herald.
 	answers map[string]map[string]int
 }
 
@@ -139,7 +141,7 @@ func (p *people) schedule(way string, nth int, team stack.Team, account int) (te
 	}
 }
 
-// record records that a post was accepted, or that this is not known.
+// record records that a post was accepted, or that its acceptance is unknown.
 func (p *people) record(text string, at time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,7 +152,8 @@ func (p *people) record(text string, at time.Time, err error) {
 	}
 }
 
-// untilAnswered repeats a request that is safe to repeat, until the post is due: a new post would then be refused.
+// untilAnswered repeats a request that is safe to repeat, until it succeeds or the post is due: after that, a new post
+// would be rejected.
 func (p *people) untilAnswered(ctx context.Context, text string, at time.Time, once func() error) (err error) {
 	for {
 		if err = once(); err == nil || ctx.Err() != nil || time.Now().After(at) {
@@ -174,7 +177,7 @@ func (p *people) create(ctx context.Context, team stack.Team, key string, body a
 	return err
 }
 
-// postAsAgent calls the tool create_post once: agents do not repeat it.
+// postAsAgent calls the tool create_post once, because agents do not repeat calls.
 func (p *people) postAsAgent(ctx context.Context, nth int) error {
 	team := p.teams[nth%len(p.teams)]
 	text, at, body := p.schedule("MCP", nth, team, nth)
@@ -254,7 +257,7 @@ func (p *people) read(ctx context.Context, nth int) error {
 	return err
 }
 
-// request sends a request with a JSON body and returns the body of a successful answer.
+// request sends a request with a JSON body and returns the body of a successful response.
 func (p *people) request(ctx context.Context, method, url string, header map[string]string, body any) ([]byte, error) {
 	var content io.Reader = http.NoBody
 	if body != nil {
@@ -276,8 +279,8 @@ func (p *people) request(ctx context.Context, method, url string, header map[str
 	return send(p.client, request)
 }
 
-// verify waits until all posts are published, and returns an error if one was lost or published twice, or if a way to use
-// Herald never worked.
+// verify waits until all posts are published, and returns an error if a post was lost or published twice, or if a way
+// to use Herald never worked.
 func (p *people) verify(ctx context.Context) error {
 	var published map[string]int
 	end := time.Now().Add(soakSettles)
@@ -313,7 +316,7 @@ func (p *people) verify(ctx context.Context) error {
 	return err
 }
 
-// shownLost is how many lost posts are named.
+// shownLost is the maximum number of lost posts to name.
 const shownLost = 5
 
 func (p *people) missing(published map[string]int) (lost []string) {

@@ -35,8 +35,8 @@ func (e *Element) Follow() error { return e.page.Follow(e.Click) }
 
 type point struct{ x, y float64 }
 
-// reachable returns why a click at a point would not reach the element, or nothing if it would. A label counts as its
-// control.
+// reachable returns the reason why a click at a point would not reach the element, or nothing if it would. A label
+// counts as its control.
 const reachable = `function(x, y) {
   if (this.matches(":disabled")) return "it is disabled";
   const top = document.elementFromPoint(x, y);
@@ -44,7 +44,7 @@ const reachable = `function(x, y) {
   return "it is covered by " + (top ? top.outerHTML.slice(0, 200) : "nothing");
 }`
 
-// label returns the centre of a hidden control's label.
+// label returns the center of a hidden control's label.
 const label = `function() {
   const box = this.labels?.[0]?.getBoundingClientRect();
   return box && box.width > 0 ? [box.x + box.width / 2, box.y + box.height / 2] : null;
@@ -97,7 +97,7 @@ func (e *Element) Focus() error {
 	})
 }
 
-// set sets a value, such as a date, that has to be typed differently in each language.
+// set sets a value that users type differently in each language, such as a date.
 const set = `function(value) {
   if (this.disabled || this.readOnly) throw new Error("it cannot be changed");
   if (["text", "search", "url", "email", "password", "textarea", undefined].includes(this.type)) {
@@ -111,8 +111,8 @@ const set = `function(value) {
   return false;
 }`
 
-// Fill replaces the value of an input or a text area. If an update of the page replaces the element meanwhile, Fill does it
-// again in the new one.
+// Fill replaces the value of an input or a text area. If a page update replaces the element in the meantime, Fill fills
+// in the new one.
 func (e *Element) Fill(value string) error {
 	return e.do("fill in", func(node cdp.BackendNodeID) error {
 		typed, err := apply[bool](e.page, node, set, value)
@@ -200,7 +200,7 @@ func (e *Element) Paste(files ...string) error {
   if (this.dispatchEvent(new ClipboardEvent("paste", { bubbles: true, cancelable: true, clipboardData: dataTransfer }))) throw new Error("it takes no files");`, files)
 }
 
-// offer runs a script that finds the files in the variable dataTransfer.
+// offer runs a script with the files in the variable dataTransfer.
 func (e *Element) offer(what, script string, files []string) error {
 	type file struct{ Name, Type, Data string }
 	var offered []file
@@ -224,7 +224,7 @@ func (e *Element) offer(what, script string, files []string) error {
 	})
 }
 
-// DragTo drags the element with the mouse onto another one. Both must fit into the window.
+// DragTo drags the element onto another one with the mouse. Both must fit into the window.
 func (e *Element) DragTo(other *Element) error {
 	return e.do("drag", func(node cdp.BackendNodeID) error {
 		target, err := other.one()

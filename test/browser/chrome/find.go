@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Element locates an element by its role (WAI-ARIA) and accessible name, as the browser computes them. Every use looks
+// Element locates an element by its role (WAI-ARIA) and accessible name, as the browser computes them. Each use looks
 // it up again and waits for it.
 type Element struct {
 	page       *Page
@@ -61,7 +61,7 @@ func (e *Element) Nth(i int) *Element {
 	return &one
 }
 
-// String describes the element in failures.
+// String describes the element for failure messages.
 func (e *Element) String() string {
 	text := e.role
 	if e.name != "" {
@@ -76,7 +76,7 @@ func (e *Element) String() string {
 	return text
 }
 
-// notFound is the error for an element that nothing matches.
+// notFound is the error if nothing matches an element.
 type notFound struct{ element, hint string }
 
 func (n notFound) Error() string { return "found no " + n.element + n.hint }
@@ -148,7 +148,7 @@ func (e *Element) one() (cdp.BackendNodeID, error) {
 	}
 }
 
-// others lists the names of elements with the same role, for the message of a failure.
+// others lists the names of elements with the same role, for a failure message.
 func (e *Element) others() string {
 	if e.name == "" {
 		return ""

@@ -21,7 +21,7 @@ type Focus struct {
 	Place int `json:"place"`
 	// Ring reports whether a line of at least 2 pixels around the element or its label marks the focus.
 	Ring bool `json:"ring"`
-	// Covered describes what hides its centre, or is "it is outside of the window". It is empty if the element is
+	// Covered describes what hides its center, or is "it is outside of the window". It is empty if the element is
 	// visible.
 	Covered string `json:"covered"`
 }
@@ -54,13 +54,13 @@ const focused = `(() => {
 // Focused returns the focused element, or nil if there is none.
 func (p *Page) Focused() (*Focus, error) { return Eval[*Focus](p, focused) }
 
-// stops are links, buttons, fields and elements with a tabindex, and the checked radio buttons.
+// stops lists the tab stops: links, buttons, fields, elements with a tabindex, and checked radio buttons.
 const stops = `[...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")].filter((at) =>
   at.tabIndex >= 0 && !at.matches(":disabled, [type=hidden]") && at.checkVisibility({ visibilityProperty: true }) &&
   (at.type !== "radio" || at.checked)).map((at) => [...document.querySelectorAll("*")].indexOf(at))`
 
-// Stops returns the places of all elements that can be reached with the Tab key. A group of radio buttons counts as its
-// checked button.
+// Stops returns the places of all elements that can be reached with the Tab key. The checked button stands in for a
+// group of radio buttons.
 func (p *Page) Stops() ([]int, error) { return Eval[[]int](p, stops) }
 
 // Walk presses the Tab key until the focus returns to its first stop, and returns each focused element once.

@@ -24,7 +24,7 @@ import (
 const (
 	// patience is how long to wait for the browser. It allows for a busy machine.
 	patience = 20 * time.Second
-	// pollEvery is how often these waits poll.
+	// pollEvery is the polling interval of these waits.
 	pollEvery = 25 * time.Millisecond
 )
 
@@ -96,7 +96,7 @@ func (p *Page) emulate(options Options) error {
 	)
 }
 
-// conditions are the parameters of Network.emulateNetworkConditions, which Chromium versions in Debian know.
+// conditions are the parameters of Network.emulateNetworkConditions that Debian's Chromium versions support.
 type conditions struct {
 	Offline            bool    `json:"offline"`
 	Latency            float64 `json:"latency"`
@@ -113,13 +113,13 @@ func (p *Page) Throttle(bytes float64) error {
 	return call(p, command, conditions{DownloadThroughput: -1, UploadThroughput: bytes})
 }
 
-// Offline takes the page's network away, also from requests under way, or gives it back.
+// Offline disconnects the page from the network, which aborts its requests, or reconnects it.
 func (p *Page) Offline(on bool) error {
 	command := cdp.Command[conditions, struct{}]{Method: "Network.emulateNetworkConditions"}
 	return call(p, command, conditions{Offline: on, DownloadThroughput: -1, UploadThroughput: -1})
 }
 
-// confirmLeave answers the browser's question whether to leave a page with unsaved text.
+// confirmLeave confirms the browser's question whether to leave a page with unsaved text.
 func (p *Page) confirmLeave() {
 	_ = call(p, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true}) // the tab may have been closed
 }
@@ -178,7 +178,7 @@ func (p *Page) resize(look Look) error {
 	})
 }
 
-// OpenCold is Open with an empty cache.
+// OpenCold opens a URL as Open does, with an empty cache.
 func (p *Page) OpenCold(url string) error {
 	return errors.Join(
 		call(p, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true}),
@@ -197,7 +197,7 @@ func (p *Page) Open(url string) error {
 	return err
 }
 
-// OpenAny is Open for pages that have an error status, which it returns.
+// OpenAny opens a URL as Open does, but also accepts an error status, which it returns.
 func (p *Page) OpenAny(url string) (status int, err error) {
 	p.watched.reset()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
@@ -225,7 +225,7 @@ func (p *Page) Settle() error {
 
 // Follow runs act, which leads to another page, and waits for that page.
 func (p *Page) Follow(act func() error) error {
-	// Another site has another process, which begins with an empty document.
+	// A different site gets a new process, which starts with an empty document.
 	const document = "location.href !== 'about:blank' && document.readyState === 'complete' ? performance.timeOrigin : 0"
 	var before float64
 	err := p.until(func() (err error) {
@@ -289,7 +289,7 @@ func (p *Page) WaitText(text string) error {
 	return nil
 }
 
-// WaitFor waits until a JavaScript expression is true on the page; what describes it if it never is.
+// WaitFor waits until a JavaScript expression is true on the page. what describes the expression in the error.
 func (p *Page) WaitFor(what, expression string) error {
 	err := p.until(func() error {
 		holds, err := Eval[bool](p, expression)
@@ -350,8 +350,8 @@ func Eval[T any](p *Page, script string) (T, error) {
 	return chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
 
-// Screenshot returns a PNG of the whole page. The window is made as high as the page, so elements fixed to the edge of
-// the window are at the edge of the page.
+// Screenshot returns a PNG of the whole page. The window is resized to the height of the page, so elements fixed to an
+// edge of the window appear at the edge of the page.
 func (p *Page) Screenshot() ([]byte, error) {
 	look := p.look
 	height, err := Eval[int64](p, "document.documentElement.scrollHeight")
@@ -367,7 +367,7 @@ func (p *Page) Screenshot() ([]byte, error) {
 	return answer.Data, errors.Join(err, p.resize(p.look))
 }
 
-// until retries ask until it succeeds, even if the page changes.
+// until calls ask until it succeeds, even if the page changes in the meantime.
 func (p *Page) until(ask func() error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(p.ctx, pollEvery, patience, true, func(context.Context) (bool, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 )
 
-// Load is a request of a page and the response.
+// Load is a page's request and the response.
 type Load struct {
 	URL  string
 	Type network.ResourceType
@@ -28,7 +28,7 @@ type Load struct {
 
 	// loader is the ID of the document that made the request.
 	loader cdp.LoaderID
-	// earlier is how much earlier redirects transferred.
+	// earlier is the number of bytes that earlier redirects transferred.
 	earlier int64
 	done    bool
 }
@@ -41,7 +41,7 @@ type watch struct {
 	order    []network.RequestID
 	// opened are URLs for other applications.
 	opened []string
-	// asked counts the browser's questions whether to leave the page, which leave answers with yes.
+	// asked counts the browser's questions whether to leave the page; leave confirms them.
 	asked int
 	leave func()
 }
@@ -150,7 +150,8 @@ func (w *watch) navigated(e *page.EventFrameNavigated) {
 	}
 }
 
-// begin adds a request. A redirected request arrives again under the same ID, and its previous response counts.
+// begin adds a request. A redirected request arrives again under the same ID, and the size of the redirect is added to
+// its own.
 func (w *watch) begin(e *network.EventRequestWillBeSent) {
 	load := &Load{URL: e.Request.URL, Type: e.Type, loader: e.LoaderID}
 	if before := w.loads[e.RequestID]; before == nil {
@@ -217,7 +218,8 @@ func (p *Page) Opened() []string {
 	return slices.Clone(p.watched.opened)
 }
 
-// UnloadDialogs returns how often the browser has asked whether to leave a page since the tab was opened.
+// UnloadDialogs returns the number of times that the browser has asked whether to leave a page since the tab was
+// opened.
 func (p *Page) UnloadDialogs() int {
 	p.watched.mu.Lock()
 	defer p.watched.mu.Unlock()

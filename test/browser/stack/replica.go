@@ -44,7 +44,8 @@ func (s *Stack) Replica(ctx context.Context, edit func(config map[string]any)) (
 	return "http://" + r.Site, nil
 }
 
-// StartReplica starts an additional apiserver as Replica does, and returns it once it is ready. Its output goes to out.
+// StartReplica starts an additional apiserver as Replica does, and returns it once it is ready. It writes the
+// apiserver's output to out.
 func (s *Stack) StartReplica(ctx context.Context, out io.Writer, edit func(config map[string]any)) (*Replica, error) {
 	if s.command == nil {
 		return nil, errors.New("a run that was only attached to takes no replica")

@@ -35,7 +35,7 @@ const (
 	startLimit = 5 * time.Minute
 	stopLimit  = time.Minute
 	pollEvery  = 100 * time.Millisecond
-	// linkLife is how long a one-time link is valid, which is longer than any spec takes.
+	// linkLife is how long a one-time link is valid: longer than any spec takes.
 	linkLife = time.Hour
 )
 
@@ -45,7 +45,7 @@ type Options struct {
 	Checkout string
 	// Assets is the folder with etcd and kube-apiserver.
 	Assets string
-	// Dir is the folder for the run's state. Its path must be short, because there are sockets in it.
+	// Dir is the folder for the run's state. Its path must be short, because it contains sockets.
 	Dir string
 	// Out receives the run's output.
 	Out io.Writer

@@ -21,7 +21,7 @@ func ChooseLevel(page *chrome.Page, level string) error {
 	return page.Get("group", groupMay).GetPart("radio", level).Nth(0).Check(true)
 }
 
-// AllowAgent approves the chosen level on the consent page, or the highest one if none is chosen.
+// AllowAgent approves the chosen level on the consent page, or the highest level if none is chosen.
 func AllowAgent(page *chrome.Page) error {
 	return steps(func() error { return chooseMost(page) }, page.Get("button", allow).Follow)
 }
@@ -41,7 +41,7 @@ func chooseMost(page *chrome.Page) error {
 	return levels.Nth(count - 1).Check(true)
 }
 
-// DenyAgent denies on the consent page.
+// DenyAgent denies access on the consent page.
 func DenyAgent(page *chrome.Page) error { return page.Get("button", deny).Follow() }
 
 // RevokeAgent revokes the grant on the card that contains the text, and confirms.

@@ -16,7 +16,7 @@ type Target struct {
 	Platform, Text string
 }
 
-// Draft is what to enter in the composer.
+// Draft is the content to enter in the composer.
 type Draft struct {
 	// Kind is Text, Image, Video or Tree.
 	Kind    string
@@ -68,7 +68,7 @@ func (s Site) Compose(draft Draft) error {
 	if err := s.upload(draft); err != nil {
 		return err
 	}
-	// Until the previews are complete, the form may still grow and move its buttons.
+	// Until the previews are complete, the form may grow and its buttons may move.
 	return s.Page.WaitFor("the previews are there", `!document.querySelector(".htmx-request") &&
 		document.querySelectorAll("#check .mock").length === document.querySelectorAll(".picked:checked").length`)
 }
@@ -108,12 +108,12 @@ func (s Site) upload(draft Draft) error {
 	return s.Page.WaitFor("the files are in the store", `[...document.querySelectorAll("[data-files] > *")].every((item) => item.querySelector("input[type=hidden]"))`)
 }
 
-// WaitSaved waits until the server has a draft of what the composer contains.
+// WaitSaved waits until the server has saved the composer's content as a draft.
 func (s Site) WaitSaved() error {
 	return s.Page.WaitFor("the draft is saved", `document.getElementById("saved").textContent.startsWith("Saved ") && !document.querySelector("form[data-dirty]")`)
 }
 
-// Publish submits the composer to publish at once. On a draft's edit screen it turns the draft into a post.
+// Publish submits the composer to publish immediately. On a draft's edit screen it turns the draft into a post.
 func (s Site) Publish() error { return s.send(Now, publish) }
 
 // SaveDraft submits the composer as a draft.

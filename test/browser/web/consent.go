@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package web contains a user's steps on the pages of Herald and of the simulated platforms, for tests. names.go has all names of buttons,
-// links and fields; the suite's README.md lists them.
+// Package web contains a user's steps on the pages of Herald and of the simulated platforms, for tests. names.go
+// contains the names of all buttons, links and fields; the suite's README.md lists them.
 package web
 
 import (

@@ -68,7 +68,7 @@ var Titles = map[string]string{
 	"x": "X", "threads": "Threads", "instagram": "Instagram", "facebook": "Facebook", "tiktok": "TikTok", "youtube": "YouTube",
 }
 
-// Names on the pages for agents' grants.
+// Names on the pages that show agents' grants.
 const (
 	linkAgents = "Agents"
 	groupMay   = "It may"

@@ -116,7 +116,7 @@ func (s Site) Connect(platform, handle string) error {
 	return s.Page.Get("navigation", mainMenu).Wait()
 }
 
-// card locates the list item of an object, such as an account or a key, by text in it.
+// card locates an object's list item, such as an account's or a key's, by text in it.
 func (s Site) card(text string) *chrome.Element { return s.Page.GetSaying("listitem", text) }
 
 // Disconnect removes the connection on the card that contains the text (its ID, for example), and confirms.

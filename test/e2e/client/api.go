@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// patience is how long a request is retried.
+	// patience is the time for which a request is retried.
 	patience = 2 * time.Minute
 	// pause is the retry interval.
 	pause = 200 * time.Millisecond
@@ -30,7 +30,7 @@ const (
 type api struct {
 	url, token string
 	http       http.Client
-	// store uploads files, whatever the host in their URLs is.
+	// store uploads files, regardless of the host in their URLs.
 	store http.Client
 }
 
@@ -88,7 +88,7 @@ func (a *api) call(ctx context.Context, method, path, key string, in, out any) e
 	}{out})
 }
 
-// again retries a request as long as that may help, and returns the number of attempts.
+// again sends a request, retries it as long as that may help, and returns the number of attempts.
 func (a *api) again(ctx context.Context, method, path, key string, in, out any) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

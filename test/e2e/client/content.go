@@ -5,13 +5,13 @@ package main
 
 import "fmt"
 
-// content is the posts' material: the connections by platform, and the IDs of two files.
+// content contains the components of posts: the connections by platform, and the IDs of two files.
 type content struct {
 	connections   map[string]string
 	picture, film string
 }
 
-// kinds are the categories and their platforms. Text is the most frequent.
+// kinds are the categories and their platforms. Text posts are the most frequent.
 var kinds = []struct {
 	category  string
 	platforms []string

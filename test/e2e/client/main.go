@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return l.post(ctx, &a, c, json.NewEncoder(out))
 }
 
-// post creates each post at its time, whatever happens to the others.
+// post creates each post at its time, regardless of the outcome of the others.
 func (l load) post(ctx context.Context, a *api, c content, out *json.Encoder) error {
 	var printing sync.Mutex
 	var posting sync.WaitGroup

@@ -1,15 +1,15 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command statuswrites compares the processor time that kube-apiserver needs for the status writes of a delivery under
-// several versions of the CRD for posts, in alternating rounds of one run:
+// Command statuswrites compares the CPU time that kube-apiserver needs for the status writes of a delivery with several
+// versions of the posts CRD, in alternating rounds of one run:
 //
 //	go run ./test/perf/statuswrites OLD.yaml config/crd/bases/social.herald.dev_posts.yaml
 //
-// Each file is measured as it is, and with posts without managedFields, as config/mutation creates them. With -watchers,
-// each file is instead measured with one watch of all posts, as of an active manager, and with a second one, as of a
-// standby, which watches posts or only their metadata. An API server from KUBEBUILDER_ASSETS serves each file under an
-// API group of its own.
+// Each file is measured with ordinary posts, and with posts without managedFields, as config/mutation creates them.
+// With -watchers, each file is instead measured with one watch of all posts, like an active manager's, and with a
+// second one, like a standby's, which watches posts or only their metadata. An API server from KUBEBUILDER_ASSETS
+// serves each file under a separate API group.
 package main
 
 import (
@@ -73,7 +73,7 @@ func main() {
 type way struct {
 	name      string
 	untracked bool
-	// watches are the media types of the watches that are open meanwhile.
+	// watches are the media types of the watches that are open during the measurement.
 	watches []string
 }
 
@@ -83,12 +83,12 @@ const (
 	metadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 )
 
-// variant is a version of the CRD with a way.
+// variant is a combination of a CRD version and a way.
 type variant struct {
 	way
 
 	file, group string
-	// millis are the processor times per status write of each round, and bytes the size of a finished post.
+	// millis contains each round's CPU time per status write, and bytes is the size of a finished post.
 	millis []float64
 	bytes  int
 }
@@ -119,7 +119,7 @@ func run(ctx context.Context, files []string, ways []way) (err error) {
 	return report(variants)
 }
 
-// install installs the CRD of a file under another API group.
+// install installs a file's CRD under another API group.
 func install(env *envtest.Environment, file, group string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -134,7 +134,7 @@ func install(env *envtest.Environment, file, group string) error {
 	return err
 }
 
-// measure delivers posts of the variant and records the processor time of their claims and results.
+// measure delivers posts of the variant and records the CPU time of their claims and results.
 func (v *variant) measure(ctx context.Context, env *envtest.Environment, round int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -176,7 +176,7 @@ func (v *variant) measure(ctx context.Context, env *envtest.Environment, round i
 	return err
 }
 
-// create creates a post that is accepted and waits for its time.
+// create creates an accepted post that waits for its scheduled time.
 func (v *variant) create(ctx context.Context, k8s client.Client, accepted map[string]any, name string) (*unstructured.Unstructured, error) {
 	post := &unstructured.Unstructured{Object: map[string]any{}}
 	maps.Copy(post.Object, accepted)
@@ -223,7 +223,7 @@ func writeStatus(ctx context.Context, k8s client.Client, post *unstructured.Unst
 	return k8s.Status().Update(ctx, post, client.FieldOwner("herald"))
 }
 
-// each runs the work for each post, several at once.
+// each runs the work for each post, several posts at a time.
 func each(work func(i int) error) error {
 	var group errgroup.Group
 	group.SetLimit(inFlight)
@@ -233,7 +233,7 @@ func each(work func(i int) error) error {
 	return group.Wait()
 }
 
-// kubeAPIServer returns the processor time so far of the kube-apiserver that this process has started.
+// kubeAPIServer returns the CPU time used so far by the kube-apiserver that this process started.
 func kubeAPIServer() (time.Duration, error) {
 	all, err := procfs.AllProcs()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/test/perf/internal/measure"
 )
 
-// Request is one request for ask to send.
+// Request is one of the requests that ask sends.
 type Request struct {
 	// Method, URL and Body describe the request. Key is the API key, if any. The body is JSON.
 	Method string `json:"method"`
@@ -40,7 +40,7 @@ type Latency struct {
 }
 
 // ask sends requests in order and measures their latency. Each worker has its own connection. The requests are encoded
-// in advance, so that the client uses little processor time, which does not belong to Herald.
+// in advance, so the client uses little CPU time, which would otherwise affect Herald.
 type ask struct {
 	config Config
 	wires  [][]byte
@@ -109,7 +109,8 @@ func (a *ask) warm(ctx context.Context) error {
 	return nil
 }
 
-// run uses one processor and turns the garbage collector off, because its own pauses would count as the server's time.
+// run uses one CPU and turns the garbage collector off, because the client's own pauses would count as the server's
+// time.
 func (a *ask) run(ctx context.Context) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

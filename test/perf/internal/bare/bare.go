@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package bare contains the programs that Herald is compared with, and the one that generates load for Herald. Each
-// runs in its own process, so that it shares neither garbage collector nor scheduler with the other side. Its parent
+// runs in its own process, so it shares neither a garbage collector nor a scheduler with the other side. Its parent
 // sends a Config, waits until the program is warm, starts the measurement, and reads the result:
 //
 //	create   creates posts with client-go
@@ -44,7 +44,7 @@ const (
 type Config struct {
 	// Kubeconfig is the path of the kubeconfig.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
-	// Processor pins the program to a processor (see measure.OnProcessor); zero does not pin it. Start reads it.
+	// Processor pins the program to a CPU (see measure.OnProcessor); zero does not pin it. Start reads it.
 	Processor int `json:"-"`
 	// InFlight is the concurrency; Warm and Count are the numbers of operations before and during the measurement.
 	InFlight int `json:"inFlight"`
@@ -52,17 +52,17 @@ type Config struct {
 	Count    int `json:"count"`
 	// Post is the template of create, which sets a new name for each post.
 	Post *v1alpha1.Post `json:"post,omitempty"`
-	// Statuses are the statuses that answer (one) and deliver (two: claimed, posted) write. They are samples of what
-	// Herald writes.
+	// Statuses are the statuses that answer (one) and deliver (two: claimed, posted) write. They are samples of
+	// statuses that Herald writes.
 	Statuses []v1alpha1.PostStatus `json:"statuses,omitempty"`
 	// Accounts are the accounts that deliver publishes to, by their connection's "namespace/name".
 	Accounts map[string]Account `json:"accounts,omitempty"`
 	// Files are the URLs of the posts' files for deliver, by "namespace/name". It uploads them before the measurement,
 	// as Herald does for posts that are due later.
 	Files map[string]string `json:"files,omitempty"`
-	// Requests are the requests of ask, in order.
+	// Requests are the requests that ask sends, in order.
 	Requests []Request `json:"requests,omitempty"`
-	// Address is where plain listens, and Reply is the size of its response in bytes.
+	// Address is plain's listen address, and Reply the size of its response in bytes.
 	Address string `json:"address,omitempty"`
 	Reply   int    `json:"reply,omitempty"`
 }
@@ -78,10 +78,10 @@ type Account struct {
 
 // Result contains the measurements of a program.
 type Result struct {
-	// Start is when the first of Count operations started; End is when the last one ended.
+	// Start is the time at which the first of Count operations started, and End the time at which the last one ended.
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
-	// CPU is the program's processor time between them.
+	// CPU is the program's CPU time between them.
 	CPU time.Duration `json:"cpu"`
 	// Latency is the result of ask; it is nil for the others.
 	Latency *Latency `json:"latency,omitempty"`
@@ -190,7 +190,7 @@ func each(ctx context.Context, inFlight, count int, work func(ctx context.Contex
 	return group.Wait()
 }
 
-// cpu returns this process's processor time so far, or zero if the system does not report it.
+// cpu returns this process's CPU time so far, or zero if the system does not report it.
 func cpu() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -25,8 +25,8 @@ const (
 	statuses
 )
 
-// deliver does only the minimum that delivering a post takes: it decides and checks nothing, and would lose or repeat
-// posts after a failure.
+// deliver does only the minimum that delivering a post requires: it makes no decisions or checks, and would lose or
+// repeat posts after a failure.
 type deliver struct {
 	config   Config
 	client   rest.Interface

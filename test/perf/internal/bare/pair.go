@@ -57,7 +57,7 @@ type answer struct {
 	client rest.Interface
 	posts  chan *v1alpha1.Post
 	source *cache.ListWatch
-	// version is where the watch starts.
+	// version is the resource version at which the watch starts.
 	version string
 }
 
@@ -73,7 +73,7 @@ func newAnswer(config Config) (*answer, error) {
 	return &answer{config: config, client: client, source: source, posts: make(chan *v1alpha1.Post, config.Count)}, nil
 }
 
-// warm records where the watch starts, so that the posts before the measurement get a status too.
+// warm records the version at which the watch starts, so posts created before the measurement get a status as well.
 func (a *answer) warm(ctx context.Context) error {
 	list, err := a.source.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {

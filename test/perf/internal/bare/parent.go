@@ -27,7 +27,7 @@ type Child struct {
 	stderr  bytes.Buffer
 }
 
-// Start starts a program in its own process and returns when it is warm. The program is killed when ctx is done. This
+// Start starts a program in its own process and waits until it is warm. The program is killed when ctx is done. This
 // process's command line must call Main for the arguments "bare" and the program's name.
 func Start(ctx context.Context, group *supervisor.Group, name string, config Config) (*Child, error) {
 	executable, err := os.Executable()

@@ -16,7 +16,7 @@ import (
 )
 
 // plain is a minimal HTTP server in Go: it parses the parameters of a list request and sends as many bytes as Herald
-// does. It authenticates and checks nothing.
+// does. It does not authenticate or check anything.
 type plain struct {
 	config   Config
 	listener net.Listener

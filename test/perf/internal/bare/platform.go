@@ -52,7 +52,7 @@ func (p platform) publish(ctx context.Context, target *v1alpha1.PostTarget, prep
 		if err != nil {
 			return "", err
 		}
-		// Herald queries the post's URL too.
+		// Herald also queries the post's URL.
 		_, err = p.call(ctx, http.MethodGet, "/v1.0/"+id+"?fields=id,permalink,timestamp", "", nil)
 		return id, err
 	}

@@ -28,16 +28,16 @@ const (
 	inTransaction = 100
 	// etcdDial is the timeout for connecting to etcd.
 	etcdDial = 10 * time.Second
-	// etcdTries is how often a transaction is tried. Each try takes seconds until etcd returns an error.
+	// etcdTries is the maximum number of attempts at a transaction. Each takes seconds until etcd returns an error.
 	etcdTries = 10
-	// knownLimit is how long the API server's cache may take to contain the stored posts.
+	// knownLimit is the timeout for the API server's cache to contain the stored posts.
 	knownLimit = 10 * time.Minute
 )
 
-// StorePosts stores posts directly in etcd in the API server's format, so that the API server serves them like any
-// others. This is many times faster than creating each one and writing its status, and no benchmark here measures
-// creation. Posts need a name, a UID, a creation time and a type. StorePosts returns once the API server's cache
-// contains all of them, since listing them would wait until then.
+// StorePosts stores posts directly in etcd in the API server's format, so the API server serves them like any others.
+// This is many times faster than creating each post and writing its status, and none of the benchmarks that use it
+// measures creation. Posts need a name, a UID, a creation time and a type. StorePosts returns once the API server's
+// cache contains all of them, since listing them would wait until then.
 func (s *Stack) StorePosts(ctx context.Context, posts int, post func(i int) *v1alpha1.Post) (*StoredPosts, error) {
 	p := &StoredPosts{stack: s, keys: make([]string, posts)}
 	err := p.each(ctx, func(from, to int) ([]clientv3.Op, error) {
@@ -116,7 +116,7 @@ func (p *StoredPosts) each(ctx context.Context, operations func(from, to int) ([
 	return group.Wait()
 }
 
-// commit retries if etcd is too busy. Writing twice has the same effect as writing once.
+// commit retries if etcd is too busy. Repeated writes have the same effect as a single one.
 func (p *StoredPosts) commit(ctx context.Context, etcd *clientv3.Client, ops []clientv3.Op) error {
 	for try := 1; ; try++ {
 		answer, err := etcd.Txn(ctx).Then(ops...).Commit()

@@ -23,9 +23,9 @@ import (
 const (
 	// keyName is the name of every team's API key.
 	keyName = "bench"
-	// atOnce is how many objects are created concurrently.
+	// atOnce is the number of objects created concurrently.
 	atOnce = 16
-	// tokenLife lets tokens outlive the benchmark, so that Herald does not renew any; the floor does not either.
+	// tokenLife lets tokens outlive the benchmark, so Herald does not renew any; the floor does not either.
 	tokenLife = 60 * 24 * time.Hour
 )
 
@@ -96,8 +96,8 @@ func (s *Stack) makeTeam(ctx context.Context, t *Team, team *v1alpha1.Team) erro
 	return s.waitReady(ctx, key, &key.Status.Conditions)
 }
 
-// Connect connects count new accounts on a sandbox platform to a team, numbered from first, and returns when the
-// manager has probed all of them. Herald must be running.
+// Connect connects count new accounts on a sandbox platform to a team, numbered from first, and waits until the manager
+// has probed all of them. Herald must be running.
 func (s *Stack) Connect(ctx context.Context, platform v1alpha1.Platform, namespace string, first, count int) ([]Connection, error) {
 	created := make([]Connection, count)
 	group, inner := errgroup.WithContext(ctx)

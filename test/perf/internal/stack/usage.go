@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// CPU returns a process's processor time so far, in user and system mode, or zero if the system does not report it.
+// CPU returns a process's CPU time so far, in user and system mode, or zero if the system does not report it.
 func CPU(pid int) time.Duration {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
@@ -50,7 +50,7 @@ func ForgetPeak(pid int) error {
 	return nil
 }
 
-// OpenFiles returns how many files and sockets a process has open, or zero if the system does not report it.
+// OpenFiles returns the number of files and sockets that a process has open, or zero if the system does not report it.
 func OpenFiles(pid int) int {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
