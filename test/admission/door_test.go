@@ -52,7 +52,7 @@ func (d *door) unlock() {
 	}()
 }
 
-// lock closes the listener, so that new connections are refused.
+// lock closes the listener, so new connections are refused.
 func (d *door) lock() {
 	d.mu.Lock()
 	_ = d.listener.Close() // it may already be closed
@@ -77,7 +77,7 @@ func (d *door) cut() {
 	}
 }
 
-// pass copies one connection in both directions.
+// pass forwards a connection in both directions.
 func (d *door) pass(client net.Conn) {
 	defer func() { _ = client.Close() }()
 	d.mu.Lock()

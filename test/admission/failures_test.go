@@ -34,7 +34,8 @@ type webhook struct {
 	saved client.Object
 }
 
-// startWebhook starts a manager whose webhook the API server calls through a door, and waits until it rejects an invalid post.
+// startWebhook starts a manager, whose webhook the API server calls through a door, and waits until it rejects an
+// invalid post.
 func startWebhook(ctx context.Context, change ...func(*configv1alpha1.ManagerConfiguration)) *webhook {
 	GinkgoHelper()
 	w := &webhook{door: newDoor(ports.ForTest(GinkgoT()))}
@@ -94,7 +95,7 @@ func expectRefusals(ctx context.Context) {
 type failure struct {
 	// breaks makes the webhook fail; mends repairs it.
 	breaks, mends func(ctx context.Context, w *webhook)
-	// served and trusted are what the metrics must show during the failure.
+	// served and trusted are the expected values of the metrics during the failure.
 	served, trusted float64
 }
 
@@ -225,7 +226,7 @@ var _ = Describe("Without its webhook", func() {
 	})
 })
 
-// Another program creates the certificate and sets the CA bundle, as cert-manager does.
+// In these specs, another program creates the certificate and sets the CA bundle, as cert-manager does.
 var _ = Describe("With a certificate of another program", func() {
 	var (
 		folder string

@@ -81,7 +81,7 @@ func without(field string, path ...string) func(*definition) {
 	}
 }
 
-// unstructuredPost returns a post with more fields, which this version does not know.
+// unstructuredPost returns a post with extra fields that this version does not know.
 func unstructuredPost(p *v1alpha1.Post, extra map[string]any) *unstructured.Unstructured {
 	GinkgoHelper()
 	text, err := json.Marshal(p)

@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission_test takes away, one at a time, what the admission webhook needs, and changes the CRDs under a
+// Package admission_test removes the admission webhook's prerequisites one at a time, and changes the CRDs under a
 // running manager. It checks that nothing invalid is delivered and nothing valid is lost. The manager is a separate
-// process with the RBAC rights of an installation.
+// process with an installation's RBAC permissions.
 package admission_test
 
 import (

@@ -45,7 +45,7 @@ type published struct {
 	URL string `json:"url"`
 }
 
-// onPlatform returns the demo account's posts with this text.
+// onPlatform returns the demo account's posts with the given text.
 func onPlatform(ctx context.Context, platform, text string) []published {
 	GinkgoHelper()
 	var answer struct {

@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/test/browser/web"
 )
 
-// back is a redirect URI on loopback.
+// back is a client's redirect URI on loopback, and the answers that it receives.
 type back struct {
 	address string
 	answers chan url.Values
@@ -42,7 +42,7 @@ func newBack() *back {
 	return b
 }
 
-// connectGo connects a Go SDK client; decide answers the consent page for the user.
+// connectGo connects a Go SDK client; decide acts for the user on the consent page.
 func connectGo(ctx context.Context, name string, decide func(authorize string)) *mcp.ClientSession {
 	GinkgoHelper()
 	b := newBack()

@@ -29,14 +29,14 @@ import (
 	"github.com/herald-social/herald/test/agents/fixtures"
 )
 
-// withKey is a proxy that adds the API key, because the suite cannot send one.
+// withKey starts a proxy that adds the API key, because the suite cannot send one.
 func withKey(target string) string {
 	GinkgoHelper()
 	to, err := url.Parse(target)
 	must(err)
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.Out.URL.Scheme, r.Out.URL.Host, r.Out.URL.Path = to.Scheme, to.Host, to.Path
-		// Keep the Host header, as a reverse proxy does: the suite sends other hosts.
+		// Keep the Host header, as a reverse proxy does: the suite also sends other hosts.
 		r.Out.Host = r.In.Host
 		r.Out.Header.Set("Authorization", "Bearer "+key)
 		// The response may arrive while the transport is still reading the request body, which the proxy's server then

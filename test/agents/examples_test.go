@@ -34,7 +34,7 @@ func block(page, heading, language string) string {
 	return code + "\n"
 }
 
-// npmFolder links the packages that npm has installed into a directory.
+// npmFolder links the packages installed by npm into a directory.
 func npmFolder(dir string) string {
 	GinkgoHelper()
 	for _, name := range []string{"node_modules", "package.json"} {

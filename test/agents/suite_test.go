@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agents tests what Herald offers agents with clients from other vendors. The whole stack runs as with `make
-// run`, and a user in headless Chromium approves the requests. foreign/ contains the clients and their scripts.
+// Package agents tests Herald's interfaces for agents with clients from other vendors. The whole stack runs as with
+// `make run`, and the requests are approved in headless Chromium. foreign/ contains the clients and their scripts.
 package agents
 
 import (
@@ -23,7 +23,7 @@ var (
 	checkout string
 	browser  *chrome.Browser
 	herald   *stack.Stack
-	// running is the directory of the running Herald, in place of a user's checkout.
+	// running is the running installation's directory, in place of a user's checkout.
 	running string
 	// mcpURL is the URL of the MCP endpoint; key is the demo team's API key.
 	mcpURL, key string

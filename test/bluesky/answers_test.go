@@ -34,7 +34,7 @@ func (a answer) text(field string) string {
 	return out
 }
 
-// call calls a method of com.atproto, such as "GET server.getSession", with a body of a type.
+// call calls a com.atproto method, such as "GET server.getSession". kind is the body's media type.
 func (s *server) call(t *testing.T, method, token, kind, body string) answer {
 	t.Helper()
 	verb, name, _ := strings.Cut(method, " ")
@@ -71,8 +71,8 @@ func (s *server) signIn(t *testing.T, a *account) (access, refresh string) {
 	return begun.text("accessJwt"), begun.text("refreshJwt")
 }
 
-// wanted describes a call and the response of both servers: its status and the name of the error, or fields of the
-// response; one after an exclamation mark is missing. In the call, words in braces stand for names in the test.
+// wanted describes a call and the response of both servers: the status, then the error's name or the names of fields. A
+// field after an exclamation mark must be missing. In the call, words in braces are replaced by the test's values.
 type wanted struct{ reason, method, token, body, want string }
 
 var answers = map[string]wanted{
@@ -122,7 +122,7 @@ var answers = map[string]wanted{
 	"unused file":      {"the server only serves files of records", "GET sync.getBlob?did={did}&cid={cid}", "", "", "400 InvalidRequest"},
 }
 
-// TestAnswers makes the same calls to both servers, whose responses have to be the same.
+// TestAnswers makes the same calls to both servers and checks that they give the same responses.
 func TestAnswers(t *testing.T) {
 	const key, free = "3kaaaaaaaaaa2", "3kaaaaaaaaaa3"
 	const hello = `{"$type":"app.bsky.feed.post","text":"hello","createdAt":"2026-11-29T09:00:00Z"}`

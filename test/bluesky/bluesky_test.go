@@ -46,7 +46,7 @@ func film(t *testing.T) platforms.File {
 	return platforms.File{Name: "tenseconds.mp4", MIMEType: v1alpha1.MimeMP4, Size: int64(len(data)), Width: 720, Height: 1280, AltText: "ten seconds", Bytes: stored(data)}
 }
 
-// site is the one web page that texts refer to, and its picture.
+// site is the only web page that texts link to, with its picture.
 type site struct{ picture platforms.File }
 
 func (s site) Page(ctx context.Context, address, _ string, _ int64) (fetch.Page, error) {
@@ -70,7 +70,7 @@ func newAt(t *testing.T, address string) *bluesky.Platform {
 	return bluesky.New(bluesky.Config{Config: platforms.Config{APIURL: address}, Pages: site{picture(t, 77)}}, transport.New(transport.Options{}))
 }
 
-// job returns a job of the account. n distinguishes its key from those of other jobs.
+// job returns a job for the account. Its key depends on n.
 func (a *account) job(n byte, content platforms.Content) platforms.Job {
 	return platforms.Job{
 		Account: platforms.Account{ID: a.DID, Username: a.Handle, Token: platforms.Token{Access: a.token()}},
@@ -95,7 +95,7 @@ func publish(t *testing.T, p *bluesky.Platform, job platforms.Job) string {
 	return result.ExternalID
 }
 
-// TestPosts publishes every kind of post, and compares what Bluesky's client reads.
+// TestPosts publishes every kind of post, and checks what Bluesky's client reads.
 func TestPosts(t *testing.T) {
 	for name, begin := range servers {
 		t.Run(name, func(t *testing.T) { testPosts(t, begin(t, "bakery.test", "zoe.test")) })
@@ -155,7 +155,7 @@ func testPosts(t *testing.T, s *server) {
 	listed(t, p, acme, first)
 }
 
-// listed checks the lists and answers that a user sees.
+// listed checks the lists of posts, and which posts belong to the account.
 func listed(t *testing.T, p *bluesky.Platform, a *account, first string) {
 	t.Helper()
 	of := a.job(0, platforms.Content{}).Account
@@ -171,8 +171,8 @@ func listed(t *testing.T, p *bluesky.Platform, a *account, first string) {
 	}
 }
 
-// TestLostAnswer cuts the connection of the visible call. One read settles the outcome, and repeating the call
-// publishes nothing twice.
+// TestLostAnswer cuts the connection of the call that publishes. One read determines the outcome, and repeating the
+// call does not publish the post again.
 func TestLostAnswer(t *testing.T) {
 	for name, begin := range servers {
 		t.Run(name, func(t *testing.T) { testLostAnswer(t, begin(t, "bakery.test")) })
@@ -223,7 +223,7 @@ func testLostAnswer(t *testing.T, s *server) {
 	}
 }
 
-// TestRefusals tests the errors that the server really returns, and that the simulated one returns the same.
+// TestRefusals checks the errors that the real server returns, and that the simulated server returns the same ones.
 func TestRefusals(t *testing.T) {
 	for name, begin := range servers {
 		t.Run(name, func(t *testing.T) { testRefusals(t, begin(t, "bakery.test")) })

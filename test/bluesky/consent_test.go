@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// consenter allows access on the server's pages, through the API that their script uses.
+// consenter grants access on the server's pages, through the API that their script uses.
 type consenter struct {
 	t      *testing.T
 	server string
@@ -23,7 +23,7 @@ type consenter struct {
 	client *http.Client
 }
 
-// consent allows access as an account on a consent page, and returns the address that the server redirects to.
+// consent grants access to an account on a consent page, and returns the address that the server redirects to.
 func consent(t *testing.T, s *server, a *account, page string) *url.URL {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -71,7 +71,7 @@ func (c *consenter) send(method, address string, body []byte, head map[string]st
 	return pageAnswer{response.StatusCode, response.Header.Get("Location"), content}
 }
 
-// call uses the API of the pages, and returns the texts in its response.
+// call calls the pages' API, and returns the string fields of its response.
 func (c *consenter) call(endpoint string, body map[string]any, token string) map[string]string {
 	c.t.Helper()
 	at, err := url.Parse(c.server)

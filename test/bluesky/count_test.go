@@ -16,8 +16,8 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// TestCounts compares the length of texts as Herald counts it with Bluesky's own client (RichText.graphemeLength), and
-// what Herald accepts with the 300 graphemes and 3,000 bytes of the lexicon.
+// TestCounts compares Herald's count of a text's length with Bluesky's own client (RichText.graphemeLength), and the
+// texts that Herald accepts with the lexicon's limits of 300 graphemes and 3,000 bytes.
 func TestCounts(t *testing.T) {
 	const family, germany = "\U0001F468\u200D\U0001F469\u200D\U0001F467\u200D\U0001F466", "\U0001F1E9\U0001F1EA"
 	rows := []struct {

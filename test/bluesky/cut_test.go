@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// fate is what happens to a call on its way to the server.
+// fate is what the proxy does with a call.
 type fate int
 
 const (
@@ -41,14 +41,14 @@ const (
 	uploadBlob = "com.atproto.repo.uploadBlob"
 )
 
-// cut returns the address of a proxy to the server, which decides about each putRecord and uploadBlob. cuts counts those
-// whose connections it has closed.
+// cut starts a proxy for the server and returns its address. decide returns the fate of each putRecord and uploadBlob
+// call. cuts counts the calls whose connection was closed.
 func cut(t *testing.T, s *server, decide func(request) fate) (address string, cuts *atomic.Int64) {
 	t.Helper()
 	to, err := url.Parse(s.URL)
 	must.Succeed(t, err)
 	forward := httputil.NewSingleHostReverseProxy(to)
-	forward.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // killed managers break off their calls
+	forward.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // killed managers abort their calls
 	hangUp := func(w http.ResponseWriter) {
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err == nil {

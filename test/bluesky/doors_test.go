@@ -78,7 +78,7 @@ spec: %s
 `, team, d.name, spec))
 }
 
-// byWeb sends the composer's form for all accounts, after the files as its script does.
+// byWeb uploads the files and then sends the composer's form for all accounts, as the form's script does.
 func (h *herald) byWeb(t *testing.T, d *draft) {
 	t.Helper()
 	form := url.Values{"key": {d.name}, "category": {string(d.category)}, "when": {"now"}, "target": h.accounts, "cards": {strconv.Itoa(len(d.parts))}}
@@ -150,8 +150,8 @@ func (h *herald) byV2(t *testing.T, d *draft) {
 	h.create(t, string(post))
 }
 
-// TestHerald publishes each kind of post to Bluesky's server through each door, and reads everything back with Bluesky's
-// client. The web application publishes to a second account as well, which is connected there.
+// TestHerald publishes each kind of post to Bluesky's server through each door, and reads everything back with
+// Bluesky's client. The web application also connects a second account, and publishes to both.
 func TestHerald(t *testing.T) {
 	s := start(t, "bakery.test", "zoe.test")
 	acme, zoe := &s.Accounts[0], &s.Accounts[1]
@@ -200,7 +200,7 @@ func TestHerald(t *testing.T) {
 	}
 }
 
-// connectOnWeb connects an account by its app password, and waits until the team has both.
+// connectOnWeb connects an account by its app password, and waits until the team has both accounts.
 func (h *herald) connectOnWeb(t *testing.T, a *account) {
 	t.Helper()
 	h.web(t, "/teams/"+team+"/connections/connect", url.Values{"platform": {"bluesky"}, "name": {"@" + a.Handle}, "password": {a.AppPassword}})

@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// draft is a post before Herald has it.
+// draft is a post that a test will create.
 type draft struct {
 	name     string
 	category v1alpha1.Category
@@ -51,7 +51,8 @@ func (d *draft) fileType() (mime v1alpha1.MimeType, name string) {
 	return v1alpha1.MimeJPEG, "picture.jpg"
 }
 
-// spec returns the post for the first account. upload uploads a file, and returns the name of its Media.
+// spec returns the spec of the draft's post to the first account. upload uploads a file, and returns the name of its
+// Media.
 func (d *draft) spec(upload func(data []byte) string) v1alpha1.PostSpec {
 	target := v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: connection}, Language: d.language}
 	spec := v1alpha1.PostSpec{Category: d.category}
@@ -87,7 +88,8 @@ func byText(posts []post) map[string][]post {
 	return out
 }
 
-// check compares the draft with what Bluesky's client reads: each part once, with its files, in reply to the one before.
+// check checks that Bluesky's client reads each of the draft's parts once, with its files, as a reply to the previous
+// part.
 func (d *draft) check(t *testing.T, published map[string][]post) {
 	t.Helper()
 	var first, last *ref

@@ -47,13 +47,13 @@ const (
 	// connection is the name of the first account's Connection.
 	connection = "sky"
 	altText    = "a gray area"
-	// deliveredWithin allows for lost calls: a post's absence counts after the call's timeout, and each failed upload doubles
-	// the pause before the next.
+	// deliveredWithin allows for lost calls: a post counts as absent only after the call's timeout, and each failed
+	// upload doubles the pause before the next attempt.
 	deliveredWithin = 10 * time.Minute
 	pollEvery       = 200 * time.Millisecond
 )
 
-// herald is a running Herald with a team, whose account on the server is connected.
+// herald is a running installation with a team, whose account on the server is connected.
 type herald struct {
 	env        *envtest.Environment
 	site       string
@@ -62,13 +62,13 @@ type herald struct {
 	// accounts are the ids of the connected accounts, as forms send them.
 	accounts       []string
 	person, client *http.Client
-	// manager is the running manager, and restart starts another one.
+	// manager is the running manager; restart replaces it with a new one.
 	manager *managertest.Process
 	restart func()
 }
 
-// startHerald starts a manager and an apiserver that publish to Bluesky, each without any other platform. at is the site, or
-// nil for one on the address of the apiserver.
+// startHerald starts a manager and an apiserver, both with Bluesky as their only platform. at is the site, or nil to
+// serve it at the apiserver's address.
 func startHerald(t *testing.T, platform *configv1alpha1.Platform, at *website) *herald {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
@@ -112,7 +112,7 @@ func (h *herald) kubectl(t *testing.T, manifests string) {
 	}
 }
 
-// setUp creates the team with an API key and a person, and connects an account by manifests.
+// setUp creates the team with an API key and a user, and connects an account with manifests.
 func (h *herald) setUp(t *testing.T, a *account) {
 	t.Helper()
 	h.token = apitoken.New(team, "key")
@@ -165,7 +165,7 @@ spec: {platform: bluesky, accountID: "%[4]s", credentialsSecretRef: {name: sky}}
 	})
 }
 
-// await waits until a condition holds. Its error is what it waits for.
+// await waits until done returns true. Its error describes what is still missing.
 func (h *herald) await(t *testing.T, what string, done func() (bool, error)) {
 	t.Helper()
 	var last error
@@ -236,7 +236,7 @@ func (h *herald) create(t *testing.T, post string) {
 	}
 }
 
-// web sends a form as the signed-in person, and returns the page that it leads to.
+// web sends a form as the signed-in user, and returns the resulting page.
 func (h *herald) web(t *testing.T, path string, form url.Values) string {
 	t.Helper()
 	status, page := h.send(t, h.person, http.MethodPost, h.site+path, "application/x-www-form-urlencoded", []byte(form.Encode()), "")
@@ -246,7 +246,7 @@ func (h *herald) web(t *testing.T, path string, form url.Values) string {
 	return string(page)
 }
 
-// signIn signs the person in with a one-time link.
+// signIn signs the user in with a one-time link.
 func (h *herald) signIn(t *testing.T) {
 	t.Helper()
 	secrets, err := kube.NewSecrets(h.env.Config, "herald-bluesky-test", managertest.Namespace)
@@ -256,7 +256,8 @@ func (h *herald) signIn(t *testing.T) {
 	h.web(t, signin.LinkPath+link, url.Values{})
 }
 
-// posted waits until the team has n posts, all of them online. It fails at once if one has failed or is left to a person.
+// posted waits until the team has n posts and all are published. It fails immediately if a post has failed or is
+// undecided.
 func (h *herald) posted(t *testing.T, n int) {
 	t.Helper()
 	h.await(t, "all posts", func() (bool, error) {

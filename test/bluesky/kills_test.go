@@ -24,9 +24,9 @@ var (
 )
 
 // TestKilledManagers publishes texts, pictures and threads while the manager is killed at random moments and the
-// connections of publishing and uploading calls are cut, before or after the server has processed them. The server's own
-// repository then has each post once, and Herald knows it: no post is lost, published twice, or left to a person, and
-// threads are complete and in order.
+// connections of publishing and uploading calls are cut, before or after the server has processed them. Afterwards, the
+// repository on the server contains each post once, and Herald's outcomes match: no post is lost, published twice or
+// undecided, and threads are complete and in order.
 func TestKilledManagers(t *testing.T) {
 	posts, kills := 24, 3
 	if *long {
@@ -76,8 +76,8 @@ func TestKilledManagers(t *testing.T) {
 	t.Logf("%d posts with %d records, %d kills, %d cuts", posts, records, kills, cuts.Load())
 }
 
-// cutSome cuts each fourth call, but the upload of a file once: each repetition of an upload waits twice as long as the
-// one before.
+// cutSome cuts every fourth call on average. It cuts the upload of a file only once, because each retry waits twice as
+// long as the previous one.
 func cutSome(draw func(n int) int) func(request) fate {
 	var uploads sync.Map
 	return func(r request) fate {
@@ -91,7 +91,8 @@ func cutSome(draw func(n int) int) func(request) fate {
 	}
 }
 
-// mixed returns a post of a run: each sixth is a thread with pictures, each sixth has pictures, and the others are texts.
+// mixed returns the nth post of a run: in every six, one is a thread with pictures, one has pictures, and the others
+// are texts.
 func mixed(t *testing.T, n int) draft {
 	t.Helper()
 	const cycle, thread, pictures = 6, 1, 4

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestLimits tests what Herald reads from a server that limits calls.
+// TestLimits checks how Herald interprets the responses of a server that limits calls.
 func TestLimits(t *testing.T) {
 	s := start(t, "--limits", "bakery.test")
 	acme := &s.Accounts[0]

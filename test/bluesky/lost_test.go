@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// lostCall is a call whose connection is cut once. The post's text is the name of its row.
+// lostCall is a call whose connection is cut once. Its key in lostCalls is the post's text.
 type lostCall struct {
 	reason   string
 	category v1alpha1.Category
@@ -31,8 +31,8 @@ var lostCalls = map[string]lostCall{
 	"video, cut after":    {"a read finds the record with its video", v1alpha1.CategoryVideo, putRecord, cutAfter},
 }
 
-// draft returns a post whose last part makes the call that is lost, and what this call's body contains. In a thread, the
-// part is the second of three.
+// draft returns a post, and content by which to recognize the body of the call that is lost. In a thread, the call
+// belongs to the second of three parts.
 func (c *lostCall) draft(t *testing.T, name string, shade uint8) (d draft, contains []byte) {
 	t.Helper()
 	d = draft{category: c.category, parts: []part{{text: name}}}
@@ -53,7 +53,7 @@ func (c *lostCall) draft(t *testing.T, name string, shade uint8) (d draft, conta
 }
 
 // TestLostCalls cuts the connection of one call of each post, before or after the server has processed it. Each post is
-// published once, in full, without anybody's decision.
+// published once, in full, without a user's decision.
 func TestLostCalls(t *testing.T) {
 	s := start(t, "bakery.test")
 	drafts, contents, shade := map[string]*draft{}, map[string][]byte{}, uint8(0)

@@ -32,7 +32,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// startForOAuth starts a server that reads Herald's document on a site.
+// startForOAuth starts a server that can read Herald's client metadata document, and the site with that document.
 func startForOAuth(t *testing.T, handles ...string) (*server, *website) {
 	t.Helper()
 	node(t) // skips the test before the site starts
@@ -48,8 +48,8 @@ func newClient(s *server, at *website, key string) *bluesky.Platform {
 	}, transport.New(transport.Options{}))
 }
 
-// TestOAuth connects an account, publishes with its token, renews it and revokes it. The server reads Herald's document, and
-// verifies the proofs of Herald's key and of the token's.
+// TestOAuth connects an account, publishes with its token, renews it and revokes it. The server reads Herald's client
+// metadata document, and verifies proofs signed with Herald's key and with the token's key.
 func TestOAuth(t *testing.T) {
 	s, at := startForOAuth(t, "bakery.test")
 	acme := &s.Accounts[0]
@@ -107,7 +107,7 @@ func TestOAuth(t *testing.T) {
 	if _, err := p.Refresh(t.Context(), renewed); recorder.ClassOf(err) != platforms.ClassReconnect {
 		t.Errorf("a revoked token is renewed with %v", err)
 	}
-	must.Succeed(t, p.Revoke(t.Context(), renewed)) // a token that is already invalid is no error
+	must.Succeed(t, p.Revoke(t.Context(), renewed)) // revoking an invalid token is not an error
 
 	again := connect().Token
 	_, err = p.Refresh(t.Context(), again)
@@ -119,8 +119,8 @@ func TestOAuth(t *testing.T) {
 
 var consentLink = regexp.MustCompile(`href="(http://localhost:[0-9]+/oauth/authorize[^"]+)"`)
 
-// TestHeraldOAuth connects an account on the web by its handle, publishes to it, and disconnects it. The manager then revokes
-// the token.
+// TestHeraldOAuth connects an account by its handle in the web application, publishes to it, and disconnects it. The
+// manager then revokes the token.
 func TestHeraldOAuth(t *testing.T) {
 	s, at := startForOAuth(t, "bakery.test", "zoe.test")
 	acme, zoe := &s.Accounts[0], &s.Accounts[1]
@@ -162,7 +162,8 @@ func TestHeraldOAuth(t *testing.T) {
 		err := h.env.Client.Get(t.Context(), client.ObjectKeyFromObject(connection), connection)
 		return apierrors.IsNotFound(err), err
 	})
-	// The pause is real. A renewal would end the session as well, so there is only one, after the revocation.
+	// The pause before the revocation is in real time. A renewal would end the session as well, so the test attempts
+	// only one, after the revocation.
 	h.await(t, "the token to be revoked", func() (bool, error) {
 		return strings.Contains(h.manager.Log(), "the token of a disconnected account was revoked"), nil
 	})

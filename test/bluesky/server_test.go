@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bluesky tests platforms/bluesky against the server that Bluesky's makers publish (npm: @atproto/pds), and
-// reads everything back with their client (npm: @atproto/api). The same tests run on the simulated server: a simulator
-// alone would repeat its author's mistakes.
+// Package bluesky tests platforms/bluesky against Bluesky's own server (npm: @atproto/pds), and reads everything back
+// with Bluesky's own client (npm: @atproto/api). The same tests run against the simulated server, which would otherwise
+// just repeat its author's mistakes.
 package bluesky
 
 import (
@@ -53,17 +53,17 @@ func node(t *testing.T) string {
 	return path
 }
 
-// start starts a server with accounts. It ends with the test. The handles may have options of server.mjs among them.
+// start starts a server with accounts, which stops when the test ends. Options of server.mjs may be among the handles.
 func start(t *testing.T, handles ...string) *server { return startWith(t, nil, handles...) }
 
-// startWith is start with variables of the environment.
+// startWith starts a server as start does, with additional environment variables.
 func startWith(t *testing.T, environment []string, handles ...string) *server {
 	t.Helper()
 	command := exec.Command(node(t), append([]string{"server.mjs", t.TempDir()}, handles...)...)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	must.Succeed(t, err)
 	command.Stderr = log
-	// The server logs to its standard output as well, so the line is recognized by its beginning.
+	// The server also logs to its standard output, so the line is recognized by its prefix.
 	command.Env = append(append(os.Environ(), "LOG_ENABLED=false"), environment...)
 	input, err := command.StdinPipe()
 	must.Succeed(t, err)
@@ -95,7 +95,7 @@ type post struct {
 	URI  string `json:"uri"`
 	CID  string `json:"cid"`
 	Text string `json:"text"`
-	// Problem is what is wrong with the record according to its lexicon.
+	// Problem describes how the record violates its lexicon.
 	Problem string    `json:"problem"`
 	Facets  []segment `json:"facets"`
 	Images  []file    `json:"images"`
@@ -115,7 +115,7 @@ type segment struct {
 	Tag     string `json:"tag"`
 }
 
-// file is a file of a post. Downloaded is the number of bytes that the server returned for it.
+// file is a post's file. Downloaded is the number of bytes that the server returned for it.
 type file struct {
 	MIME       string `json:"mime"`
 	Size       int    `json:"size"`

@@ -24,14 +24,13 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// servers start the server that Bluesky's makers publish, and the simulated one. Whatever holds for one has to hold for
-// the other.
+// servers start Bluesky's own server and the simulated one. The same must be true of both.
 var servers = map[string]func(t *testing.T, handles ...string) *server{"own": start, "simulated": simulate}
 
 // simulate starts the simulated server with accounts, at the root of its address.
 func simulate(t *testing.T, handles ...string) *server {
 	t.Helper()
-	simulated, err := sandbox.New(sandbox.Options{Lenient: true}) // as for all clients that others wrote
+	simulated, err := sandbox.New(sandbox.Options{Lenient: true}) // as for all third-party clients
 	must.Succeed(t, err)
 	t.Cleanup(func() { must.Succeed(t, simulated.Close()) })
 	all := httptest.NewServer(simulated)
@@ -51,7 +50,8 @@ func simulate(t *testing.T, handles ...string) *server {
 	return s
 }
 
-// TestClient publishes with Bluesky's client. It treats both servers alike, and Herald finds its posts.
+// TestClient publishes with Bluesky's client, which must work with both servers, and checks that Herald finds the
+// posts.
 func TestClient(t *testing.T) {
 	for name, begin := range servers {
 		t.Run(name, func(t *testing.T) {

@@ -27,14 +27,14 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// siteHost is the host of Herald's site, which the server finds on this machine. The server does not read documents on the hosts
-// that are reserved for tests and examples.
+// siteHost is the host of Herald's site, which the server finds on this machine. The server does not read documents
+// from hosts that are reserved for tests and examples.
 const siteHost = "herald.internal"
 
 // website is Herald's site as the server and browsers see it: with HTTPS, in front of the apiserver.
 type website struct {
 	URL string
-	// certificate is the path of the certificate, and pool has it.
+	// certificate is the path of the site's certificate; pool contains it.
 	certificate string
 	pool        *x509.CertPool
 	handler     atomic.Pointer[http.Handler]
@@ -64,10 +64,10 @@ func startWebsite(t *testing.T) *website {
 	return s
 }
 
-// serve serves the site by a handler.
+// serve makes the handler serve the site.
 func (s *website) serve(handler http.Handler) { s.handler.Store(&handler) }
 
-// forward serves the site by another server.
+// forward forwards the site's requests to another server.
 func (s *website) forward(t *testing.T, to string) {
 	t.Helper()
 	target, err := url.Parse(to)
@@ -78,7 +78,7 @@ func (s *website) forward(t *testing.T, to string) {
 	}})
 }
 
-// transport returns a transport that finds the site.
+// transport returns a transport that sends requests for the site to this machine.
 func (s *website) transport() http.RoundTripper {
 	return &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: s.pool, MinVersion: tls.VersionTLS12},

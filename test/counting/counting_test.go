@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package counting compares how Herald counts the length of captions with other implementations: twitter-text, which is
-// X's library; ICU's segmenter and emoji data, as in Node.js; and Autolinker, which finds hashtags and mentions as
-// Instagram shows them.
+// Package counting compares Herald's caption lengths with other implementations: twitter-text, which is X's library;
+// ICU's segmenter and emoji data, as in Node.js; and Autolinker, which finds hashtags and mentions as Instagram shows
+// them.
 package counting
 
 import (
@@ -36,8 +36,8 @@ type answer struct {
 	Valid    bool `json:"valid"`
 	Hashtags int  `json:"hashtags"`
 	Mentions int  `json:"mentions"`
-	// Threads is -1 for text that contains emoji that Unicode does not recommend, because how Threads counts them is
-	// not documented.
+	// Threads is -1 for text with emoji that Unicode does not recommend, because Threads does not document how it
+	// counts them.
 	Threads int `json:"threads"`
 	UTF16   int `json:"utf16"`
 	UTF8    int `json:"utf8"`
@@ -117,8 +117,8 @@ var (
 	mentions = regexp.MustCompile(`mentions (\d+) accounts`)
 )
 
-// inCaption returns how many hashtags or mentions Herald counts in text. Only the error for too many contains the
-// number, so inCaption appends the maximum number.
+// inCaption returns the number of hashtags or mentions that Herald counts in text. Only the error for too many of them
+// contains the number, so inCaption appends as many as are allowed.
 func inCaption(limits map[v1alpha1.Platform]platforms.Capabilities, text string, most int, one string, problem *regexp.Regexp) int {
 	found := problem.FindStringSubmatch(limits[v1alpha1.PlatformInstagram].CaptionProblem(text + strings.Repeat(one, most)))
 	if found == nil {
@@ -128,7 +128,7 @@ func inCaption(limits map[v1alpha1.Platform]platforms.Capabilities, text string,
 	return n - most
 }
 
-// runReference has the other implementations count the strings.
+// runReference runs the other implementations on the strings.
 func runReference(t *testing.T, node string, texts []string) []answer {
 	t.Helper()
 	var asked strings.Builder
@@ -283,7 +283,7 @@ func TestPage(t *testing.T) {
 	for row, tc := range map[string]struct {
 		reason string
 		takes  func(n int) bool
-		// of is the number of units in a piece of the text.
+		// of is the length of one piece of the text, in units.
 		of int
 	}{
 		"X: text":                      {"kanji weigh two", caption(v1alpha1.PlatformX, "漢"), 2},

@@ -108,7 +108,7 @@ var _ = Describe("An object's dependents", func() {
 		token := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: t.name, Name: key.Status.Tokens[0].SecretRef.Name}}
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(token), token)).To(Succeed())
 
-		// The Secret as the manager stores it for an upload session.
+		// This is the Secret that the manager stores for an upload session.
 		p := t.post(ctx, "with an upload", at(time.Hour))
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhaseScheduled))
 		upload := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{

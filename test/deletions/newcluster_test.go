@@ -59,7 +59,7 @@ var _ = Describe("A cluster with a new Herald installation", func() {
 			err := fresh.Client.Get(ctx, client.ObjectKeyFromObject(bounds), bounds)
 			return bounds.Status.Hard, client.IgnoreNotFound(err)
 		}).ShouldNot(BeEmpty())
-		// This state lasts for seconds, because the manager's check comes later.
+		// Kubernetes has not counted the kinds for some seconds, until the manager's check.
 		wasUncounted := slices.ContainsFunc(slices.Collect(maps.Keys(bounds.Status.Hard)), func(kind corev1.ResourceName) bool {
 			_, isCounted := bounds.Status.Used[kind]
 			return !isCounted

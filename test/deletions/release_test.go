@@ -63,7 +63,7 @@ func finalizers(ctx context.Context, object client.Object) func() ([]string, err
 	}
 }
 
-// work is what a team has not finished when its manager stops.
+// work contains a team's unfinished objects when its manager stops.
 type work struct {
 	*team
 
@@ -72,7 +72,7 @@ type work struct {
 	file                               *v1alpha1.Media
 }
 
-// newWork creates the posts and waits until the manager has done everything that it can for now.
+// newWork creates the posts and waits until the manager has nothing left to do for now.
 func newWork(ctx context.Context) *work {
 	GinkgoHelper()
 	w := &work{team: newTeam(ctx)}
@@ -237,7 +237,7 @@ var _ = Describe("A manager that restarts while finalizers are removed", func() 
 			}
 			return count
 		}
-		// The first page takes some seconds.
+		// The first page of the list takes some seconds.
 		process := installation.Release(GinkgoT(), append(args, "--namespace="+w.name, "--rate=10")...)
 		Eventually(held).Should(BeNumerically("<", len(drafts)))
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: managertest.Namespace, Name: "herald-manager"}}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package deletions_test deletes Herald's objects in a control plane that, like a cluster, has the namespace and
-// garbage collection controllers. Every deletion must complete, whatever state other components are in. The quota
+// garbage collection controllers. Every deletion must complete, regardless of the state of other components. The quota
 // controller runs as well, and counts the teams' budgets.
 package deletions_test
 

@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/test/suite"
 )
 
-// launch names a post like an earlier one.
+// launch gives a post the same name as an earlier post.
 func launch(p *v1alpha1.Post) { p.Name = "launch" }
 
 // openArchive opens the archive in the bucket.
@@ -47,8 +47,8 @@ func (t *team) teamNamed(name string) *v1alpha1.Team {
 	}}
 }
 
-// lose deletes the Team and its namespace while no manager is running that would remove the records, as after an
-// uninstall or when a cluster is lost.
+// lose deletes the Team and its namespace without removing the records, as when a cluster is lost: no manager is
+// running.
 func (t *team) lose(ctx context.Context) {
 	GinkgoHelper()
 	args := hook(ctx)

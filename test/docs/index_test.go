@@ -20,10 +20,10 @@ import (
 const (
 	// index is the list of all pages in docs/. The pages of a folder below it are listed in the folder's own README.md.
 	index = "docs/README.md"
-	// maxWords limits a page to what a reader can take in, not counting code blocks and generated parts.
+	// maxWords limits a page to a length that readers can take in, not counting code blocks and generated parts.
 	maxWords = 3500
-	// maxDecisionWords limits a decision record to its decision and reasons, not counting tables either. The page about
-	// the subject has the details.
+	// maxDecisionWords limits a decision record to the decision and its reasons; tables do not count either. The
+	// details belong on the page about the subject.
 	maxDecisionWords = 700
 )
 
@@ -91,7 +91,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestPageLengths limits the length of pages that people write.
+// TestPageLengths limits the length of pages that are not generated.
 func TestPageLengths(t *testing.T) {
 	attributes, err := os.ReadFile(filepath.Join(root, ".gitattributes"))
 	must.Succeed(t, err)

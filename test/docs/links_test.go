@@ -70,7 +70,7 @@ func texts(t *testing.T, suffix string) map[string]string {
 	return found
 }
 
-// anchors returns the anchors of a page's headings. A repeated heading has a number.
+// anchors returns the anchors of a page's headings. A repeated heading's anchor has a number appended.
 func anchors(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, heading := range title.FindAllStringSubmatch(text, -1) {
@@ -85,7 +85,7 @@ func anchors(text string) map[string]bool {
 	return found
 }
 
-// inRepository returns which file and heading a page's link leads to; ok is false for links to other sites.
+// inRepository returns the file and the heading that a page's link leads to; ok is false for links to other sites.
 func inRepository(page, address string) (file, anchor string, ok bool) {
 	for _, kind := range []string{"blob/main/", "tree/main/"} {
 		if rest, found := strings.CutPrefix(address, published+kind); found {

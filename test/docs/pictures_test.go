@@ -48,7 +48,7 @@ func TestPictures(t *testing.T) {
 	screenshot(t, site.Page, "calendar")
 }
 
-// signedIn starts a Herald and a browser, and signs in.
+// signedIn starts Herald and a browser, and signs in.
 func signedIn(t *testing.T) web.Site {
 	t.Helper()
 	checkout, err := filepath.Abs(root)
@@ -84,7 +84,7 @@ func accounts(titles ...string) []web.Target {
 	return out
 }
 
-// seaside draws the post's photo in flat colours, which compress well.
+// seaside draws the post's photo in flat colors, which compress well.
 func seaside(t *testing.T) string {
 	t.Helper()
 	photo := image.NewRGBA(image.Rect(0, 0, 1200, 900))
@@ -110,7 +110,7 @@ func seaside(t *testing.T) string {
 	return file
 }
 
-// screenshot takes a screenshot from the top of a page. It drops three bits of each colour, which is hardly visible and halves the file size.
+// screenshot takes a screenshot from the top of a page. It drops three bits of each color, which is hardly visible and halves the file size.
 func screenshot(t *testing.T, page *chrome.Page, name string) {
 	t.Helper()
 	_, err := chrome.Eval[any](page, "scrollTo(0, 0)")

@@ -23,7 +23,8 @@ var symbolLink = regexp.MustCompile("\\[`([^`]+)`\\]\\(([^)\\s]+\\.go)(#[^)\\s]*
 // goLink matches every link to a Go file.
 var goLink = regexp.MustCompile(`\]\([^)\s]+\.go(#[^)\s]*)?\)`)
 
-// TestSymbols resolves links to code: the linked file must declare the symbol. Links have no line numbers, since lines move.
+// TestSymbols resolves links to code: the linked file must declare the symbol. Links must not have line numbers, since
+// lines move.
 func TestSymbols(t *testing.T) {
 	declared := map[string]map[string]bool{}
 	found := 0

@@ -31,7 +31,7 @@ func ControllerManager(more ...string) Option {
 	return func(e *Environment) { e.controllers = &controllerManager{more: more} }
 }
 
-// How long to wait for it to start, and how often to check. This allows for a busy machine.
+// The startup timeout, which allows for a busy machine, and the interval of the checks.
 const (
 	controllersStart = 2 * time.Minute
 	controllersPoll  = 50 * time.Millisecond
@@ -46,7 +46,7 @@ type controllerManager struct {
 	ended   chan struct{}
 }
 
-// start starts the program as an administrator of the API server, and returns once the controllers are running.
+// start starts the program as an administrator of the API server, and waits until the controllers are running.
 func (c *controllerManager) start(e *Environment, assets string) (err error) {
 	program := filepath.Join(assets, processes.KubeControllerManager)
 	if _, err := os.Stat(program); err != nil {

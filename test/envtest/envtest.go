@@ -37,17 +37,18 @@ type Environment struct {
 	temp        string
 }
 
-// startLimit is how long etcd and kube-apiserver may each take to start.
+// startLimit is the timeout for starting etcd, and for starting kube-apiserver.
 const startLimit = 3 * time.Minute
 
 // Option configures an Environment.
 type Option func(*Environment)
 
-// Empty starts a cluster without Herald's CRDs. They are missing until InstallKinds, and then new to every component.
+// Empty starts a cluster without Herald's CRDs. InstallKinds installs them, as resources that are new to every
+// component.
 func Empty() Option { return func(e *Environment) { e.isEmpty = true } }
 
 // Start starts etcd and kube-apiserver from KUBEBUILDER_ASSETS, and installs the CRDs in config/crd/bases unless Empty
-// is set. It also accepts an etcd that is named after its module, "server".
+// is set. It also accepts an etcd program named "server", after its module.
 func Start(options ...Option) (*Environment, error) {
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
@@ -87,14 +88,14 @@ func (e *Environment) start(assets string) error {
 	if e.Client, err = client.New(e.Config, client.Options{Scheme: e.Scheme}); err != nil || e.controllers == nil {
 		return err
 	}
-	// The controller manager discovers resources that exist when it starts, but later ones only after 30 seconds.
+	// The controller manager discovers existing resources when it starts, and later ones only after 30 seconds.
 	return e.controllers.start(e, assets)
 }
 
 // kinds returns the directories with Herald's CRDs.
 func kinds() []string { return []string{filepath.Join(Root(), "config", "crd", "bases")} }
 
-// InstallKinds installs Herald's CRDs in an Empty cluster, and returns when the API server serves them.
+// InstallKinds installs Herald's CRDs in an Empty cluster, and waits until the API server serves them.
 func (e *Environment) InstallKinds() error {
 	if _, err := envtest.InstallCRDs(e.Config, envtest.CRDInstallOptions{Paths: kinds(), ErrorIfPathMissing: true}); err != nil {
 		return fmt.Errorf("cannot install the CRDs of config/crd/bases: %w", err)
@@ -102,7 +103,7 @@ func (e *Environment) InstallKinds() error {
 	return nil
 }
 
-// Kubeconfig returns a kubeconfig for a user, whose rights are those that RBAC grants to the name and the groups.
+// Kubeconfig returns a kubeconfig for a user with the permissions that RBAC grants to the name and the groups.
 // namespace is the default namespace.
 func (e *Environment) Kubeconfig(user, namespace string, groups ...string) ([]byte, error) {
 	added, err := e.env.AddUser(envtest.User{Name: user, Groups: groups}, nil)
@@ -121,7 +122,7 @@ func (e *Environment) Kubeconfig(user, namespace string, groups ...string) ([]by
 	return clientcmd.Write(*config)
 }
 
-// Stop stops the processes that Start has started.
+// Stop stops the processes that Start started.
 func (e *Environment) Stop() error {
 	var err error
 	if e.controllers != nil {

@@ -18,7 +18,7 @@ const (
 	APIServerAccount = "system:serviceaccount:herald-system:herald-apiserver"
 )
 
-// Installed applies config/rbac and returns the client configuration of a service account, with the rights and the
+// Installed applies config/rbac and returns the client configuration of a service account, with the permissions and the
 // admission policies of an installation.
 func (e *Environment) Installed(ctx context.Context, account string) (*rest.Config, error) {
 	if err := cluster.ApplyFolders(ctx, e.Client, filepath.Join(Root(), "config", "rbac")); err != nil {

@@ -43,7 +43,7 @@ func Own(ctx context.Context, c client.Client, team *v1alpha1.Team) error {
 // EveryNamespace reports every namespace as owned, for suites without teams.
 func EveryNamespace(context.Context, string) (bool, error) { return true, nil }
 
-// Passes records how much time a controller's reconciliations have.
+// Passes records the time that a controller's reconciliations have left.
 type Passes struct {
 	// Owned is called in each reconciliation.
 	Owned func(ctx context.Context, namespace string) (bool, error)
@@ -63,8 +63,8 @@ func (p *Passes) IsOwned(ctx context.Context, namespace string) (bool, error) {
 	return p.Owned(ctx, namespace)
 }
 
-// Longest returns the longest time that a reconciliation had left when it called Ask, or zero if one had no deadline or
-// none called.
+// Longest returns the longest time that a reconciliation had left when it called IsOwned, or zero if a reconciliation
+// had no deadline or none called IsOwned.
 func (p *Passes) Longest() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

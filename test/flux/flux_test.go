@@ -28,7 +28,7 @@ import (
 // made counts the suite's teams.
 var made int
 
-// aTeam applies a namespace, a Team and an account on X, and returns the namespace and the account.
+// aTeam creates a namespace, a Team and a Connection to an account on X, and returns the namespace and the account.
 func aTeam(ctx context.Context) (namespace, account string) {
 	GinkgoHelper()
 	team, account := nextTeam()

@@ -72,8 +72,8 @@ func startManager(installation managertest.Installation, settings *configv1alpha
 	return installation.Manager(GinkgoT(), settings)
 }
 
-// define installs Flux's CRDs: kustomize-controller's from its own module, and minimal ones for the sources, of which
-// it reads only the status.
+// define installs Flux's CRDs: kustomize-controller's from its own module, and minimal ones for the sources, since it
+// reads only their status.
 func define(ctx context.Context) {
 	GinkgoHelper()
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/fluxcd/kustomize-controller")
@@ -148,7 +148,7 @@ func startController(ctx context.Context, kubeconfig []byte) {
 	})
 }
 
-// Each spec has a new manager, since a process is stopped with the spec that started it.
+// Each spec starts a new manager, since a process stops with the spec that started it.
 var _ = BeforeEach(func() { manager = start() })
 
 var _ = JustAfterEach(func() {

@@ -23,7 +23,7 @@ type door struct {
 	body                 string
 	// first is the status of the first response.
 	first int
-	// most is how many responses there are before 429; zero means the limit for unauthenticated clients.
+	// most is the number of responses before 429; zero means the limit for unauthenticated clients.
 	most int
 	// open means that no request is rejected.
 	open bool
@@ -83,7 +83,7 @@ var allDoors = []door{
 	{reason: "the OpenAPI document of version 2", method: http.MethodGet, path: "/openapi-v2.json", first: 200},
 }
 
-// doors sends requests from many unauthenticated clients to each entry point, more than one client may send.
+// doors sends more requests to each entry point than one unauthenticated client may send.
 func doors(t *testing.T, under *target) {
 	limit := configv1alpha1.DefaultAPIServer().RequestsPerMinute
 	for i, d := range allDoors {
@@ -96,7 +96,7 @@ func doors(t *testing.T, under *target) {
 			}
 			by, answered := client(t, from), map[int]int{}
 			var refused *answer
-			// While this goes on, the limit recovers by ten requests per second.
+			// In the meantime, the limit recovers by ten requests per second.
 			for range most + most/5 + 100 {
 				got, err := request(t.Context(), by, d.method, "http://"+under.Site+d.path, d.header, d.body)
 				must.Succeed(t, err)
@@ -113,7 +113,7 @@ func doors(t *testing.T, under *target) {
 					own++
 				}
 			}
-			// One for each status, and another one after a minute.
+			// There may be one line for each status, and another one after a minute.
 			if own > 2*(len(answered)+1) {
 				t.Errorf("unauthenticated requests caused %d log lines", own)
 			}
@@ -141,7 +141,8 @@ func (d *door) verify(t *testing.T, answered map[int]int, refused *answer, most 
 	}
 }
 
-// signedIn expects that a signed-in user is shown pages at an address whose unauthenticated clients are limited.
+// signedIn expects that a signed-in user can open pages from an address that has reached the limit for unauthenticated
+// clients.
 func signedIn(t *testing.T, under *target) {
 	t.Helper()
 	const from = 20_007 // the door "the start page" has used up the limit of this address

@@ -3,7 +3,7 @@
 
 // Package hostile_test attacks a running apiserver without credentials: at each entry point, at the metrics port, with
 // connections, and with slow sources. It checks the process's memory, its requests to the Kubernetes API, its log, and
-// whether it still serves other clients. test/perf (B-HOSTILE) covers how one team affects others.
+// whether it still serves other clients. test/perf (B-HOSTILE) covers the effect of one team on others.
 package hostile_test
 
 import (
@@ -39,7 +39,7 @@ import (
 // maxResident limits the apiserver's resident memory during an attack, in bytes.
 const maxResident = 200 << 20
 
-// patience is the timeout for one step of an attack, so that a test ends whatever the process does.
+// patience is the timeout for one step of an attack, so a test ends regardless of the process's behavior.
 const patience = 2 * time.Minute
 
 // target is the apiserver under attack, with the limits of an installation.
@@ -98,8 +98,8 @@ func start(t *testing.T) *target {
 	return under
 }
 
-// memory returns the process's resident memory and its peak since the last call, in bytes, and how many sockets and
-// files it has open.
+// memory returns the process's resident memory and its peak since the last call, in bytes, and the number of its open
+// sockets and files.
 func (u *target) memory(t *testing.T) (now, peak int64, files int) {
 	t.Helper()
 	process, err := procfs.NewProc(u.PID())
@@ -180,8 +180,8 @@ func sized(short, full int) int {
 func mib(bytes int64) string { return strconv.FormatInt(bytes>>20, 10) + " MiB" }
 
 // sources fetches files from servers that send a byte now and then, or nothing at all. The manager connects only to
-// public addresses, so the test uses just its client, with a shorter timeout. TestTurns in controllers/media covers how
-// the sources of teams affect each other.
+// public addresses, so the test uses only the manager's HTTP client, with a shorter timeout. TestTurns in
+// controllers/media covers the effect of one team's sources on another team's.
 func sources(t *testing.T, _ *target) {
 	for _, tc := range []struct {
 		name, reason string
@@ -237,18 +237,18 @@ func trickle(w http.ResponseWriter, r *http.Request, pause time.Duration) {
 	}
 }
 
-// ownFiles is how many files and sockets the process has besides client connections.
+// ownFiles is the number of files and sockets that the process has besides client connections.
 const ownFiles = 100
 
-// connections attacks with connections that stay open. The server rejects headers of 20 KiB; the test's headers are
-// shorter and never end.
+// connections attacks the apiserver with connections that stay open. The server rejects headers of 20 KiB; the test's
+// headers are shorter and never end.
 func connections(t *testing.T, under *target) {
 	limits := configv1alpha1.DefaultAPIServer()
 	for _, tc := range []struct {
 		name, reason    string
 		addresses, each int
 		say             string
-		// most is how many connections may remain.
+		// most is the maximum number of connections that remain.
 		most int
 	}{
 		{"idle", "one address sends a request on each, and stays connected", 1, sized(2000, 15_000), "GET /health HTTP/1.1\r\nHost: x\r\n\r\n", limits.MaxConnectionsPerAddress},

@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// maxReviews limits the TokenReviews for forged tokens from one address: the limit for a minute, and what is added to
-// it during the test.
+// maxReviews limits the TokenReviews for forged tokens from one address: the limit for a minute, plus the amount by
+// which it recovers during the test.
 const maxReviews = 60
 
 // metrics sends forged tokens to the metrics port.
@@ -63,7 +63,7 @@ func metrics(t *testing.T, under *target) {
 	under.served(t, 40_100)
 }
 
-// reviews returns how many TokenReviews the Kubernetes API has received.
+// reviews returns the number of TokenReviews that the Kubernetes API has received.
 func reviews(t *testing.T, under *target) (count float64) {
 	t.Helper()
 	by, err := rest.HTTPClientFor(under.kubernetes)

@@ -98,7 +98,8 @@ func isPlain(object *unstructured.Unstructured) bool {
 var _ = DescribeTable("Applying with one tool and then another changes nothing:", func(ctx SpecContext, namespace string, render func(context.Context) ([]*unstructured.Unstructured, error)) {
 	objects := suite.Must(render(ctx))
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !isPlain(o) })
-	// The chart has no Namespace, since Helm creates it. The namespaces to serve must exist too, for the Roles in them.
+	// The chart has no Namespace, since Helm creates it. The namespaces to serve must exist as well, for the Roles in
+	// them.
 	namespaces := map[string]bool{namespace: true}
 	for _, object := range objects {
 		if object.GetNamespace() != "" {
@@ -170,7 +171,7 @@ var _ = DescribeTable("The programs accept the chart's configuration files with"
 	Entry("a trial", "evaluation-values.yaml"),
 )
 
-// values.yaml spells out the defaults for those who read it. They must equal the programs' defaults.
+// values.yaml repeats the defaults for its readers. They must equal the programs' defaults.
 var _ = It("has the defaults of the programs", func(ctx SpecContext) {
 	objects := suite.Must(chart.Render(ctx, "herald", "herald-system", "minimal-values.yaml"))
 	manager, apiserver := configv1alpha1.DefaultManager(), configv1alpha1.DefaultAPIServer()
@@ -178,7 +179,7 @@ var _ = It("has the defaults of the programs", func(ctx SpecContext) {
 	manager.SiteURL, apiserver.SiteURL = "https://herald.example.com", "https://herald.example.com"
 	// Thumbnails need another image.
 	manager.Thumbnails.FFmpeg = ""
-	// The chart's pod has a volume for tokens that could not be saved.
+	// The chart's pod has a volume for unsaved tokens.
 	manager.Credentials.Unsaved = configv1alpha1.Unsaved{Directory: "/var/lib/herald/unsaved", KeyFile: "/etc/herald/unsaved-key/key"}
 	// If the file sets no level, --log-level applies, which is info by default.
 	manager.Log.Level, apiserver.Log.Level = "info", "info"
@@ -186,7 +187,7 @@ var _ = It("has the defaults of the programs", func(ctx SpecContext) {
 	var gotAPIServer configv1alpha1.APIServerConfiguration
 	Expect(yaml.UnmarshalStrict([]byte(fileOf(objects, "herald-manager")), &gotManager)).To(Succeed())
 	Expect(yaml.UnmarshalStrict([]byte(fileOf(objects, "herald-apiserver")), &gotAPIServer)).To(Succeed())
-	// An empty list is the same as none.
+	// An empty list is equivalent to a missing one.
 	Expect(cmp.Diff(manager, &gotManager, cmpopts.EquateEmpty())).To(BeEmpty())
 	Expect(cmp.Diff(apiserver, &gotAPIServer, cmpopts.EquateEmpty())).To(BeEmpty())
 })

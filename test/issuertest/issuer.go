@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package issuertest is an OpenID Connect provider for tests (OpenID Connect Core 1.0, section 3.1; RFC 7636). It is
-// strict wherever a client might be careless: it checks the exact redirect URI, state, nonce, PKCE and its verifier,
-// the client secret, and that a code is used only once.
+// strict about everything that a client might neglect: it checks the exact redirect URI, state, nonce, PKCE and its
+// verifier, the client secret, and that a code is used only once.
 package issuertest
 
 import (
@@ -74,7 +74,7 @@ func (i *Issuer) Start() {
 	i.URL = i.server.URL
 }
 
-// Close stops the server of Start.
+// Close stops the server that Start started.
 func (i *Issuer) Close() { i.server.Close() }
 
 // SignInRequests returns the queries of all sign-in requests.
@@ -158,7 +158,7 @@ func (i *Issuer) wrong(query url.Values) string {
 	return ""
 }
 
-// choose shows a link for each user, which leads back to the same URL with the parameter "as", and a link to deny.
+// choose shows a link for each user, to the same URL with the parameter "as", and a link to deny access.
 func (i *Issuer) choose(w http.ResponseWriter, query url.Values) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	fmt.Fprint(w, `<!doctype html><html lang="en"><title>Provider</title><link rel="icon" href="data:,"><main><h1>Who are you?</h1><ul>`)

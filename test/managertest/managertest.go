@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managertest runs `herald manager` for suites, as a separate process with the rights in config/rbac. It is for
-// tests only.
+// Package managertest runs `herald manager` for suites, as a separate process with the permissions in config/rbac. It
+// is for tests only.
 package managertest
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/herald-social/herald/test/logtest"
 )
 
-// TB is what *testing.T and Ginkgo's GinkgoT() have in common.
+// TB contains the methods that the package uses of *testing.T and of Ginkgo's GinkgoT().
 type TB interface {
 	Helper()
 	TempDir() string
@@ -38,7 +38,7 @@ const (
 	Namespace        = "herald-system"
 	ManagerAccount   = "system:serviceaccount:" + Namespace + ":herald-manager"
 	APIServerAccount = "system:serviceaccount:" + Namespace + ":herald-apiserver"
-	// ReleaseAccount has only the rights that the chart's hook grants.
+	// ReleaseAccount has only the permissions that the chart's hook grants.
 	ReleaseAccount = "system:serviceaccount:" + Namespace + ":herald-release"
 )
 
@@ -65,8 +65,8 @@ func Build(t TB) string {
 	return program
 }
 
-// Config returns a manager configuration with free loopback ports. The lease is short, so that the next manager does
-// not wait long after a kill.
+// Config returns a manager configuration with free loopback ports. The lease is short, so the next manager does not
+// wait long after a kill.
 func (i *Installation) Config(t TB) *configv1alpha1.ManagerConfiguration {
 	t.Helper()
 	c := configv1alpha1.DefaultManager()

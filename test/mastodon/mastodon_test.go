@@ -1,8 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mastodon runs independent clients of Mastodon's API on the simulated server, and reads with them what Herald publishes:
-// masto and megalodon from npm, and github.com/mattn/go-mastodon. A simulator alone would repeat its author's mistakes.
+// Package mastodon runs independent clients of Mastodon's API on the simulated server, and uses them to read the posts
+// that Herald publishes: masto and megalodon from npm, and github.com/mattn/go-mastodon. Without them, the simulator
+// could repeat its author's mistakes.
 package mastodon
 
 import (
@@ -32,7 +33,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// input is what a client reads from its standard input: the posts to read, and what to publish.
+// input is a client's standard input: the posts to read, and the content to publish.
 type input struct {
 	URL   string   `json:"url"`
 	Token string   `json:"token"`
@@ -62,15 +63,15 @@ type post struct {
 	Files      []attachment `json:"files"`
 }
 
-// result is what a client writes to its standard output.
+// result is a client's standard output.
 type result struct {
 	Acct string `json:"acct"`
 	// Characters and PerURL are zero if the client does not report the server's limits.
 	Characters int    `json:"characters"`
 	PerURL     int    `json:"perURL"`
 	Read       []post `json:"read"`
-	// Written are a text, a reply to it with an image, and a video without a text. Repeated is the id that a second
-	// call with the text's Idempotency-Key returned, and empty if the client has no keys.
+	// Written are a text, a reply to it with an image, and a video without a text. Repeated is the id that a repeated
+	// call with the text's Idempotency-Key returned, or empty if the client does not support keys.
 	Written  []post   `json:"written"`
 	Repeated string   `json:"repeated"`
 	Replies  []string `json:"replies"`
@@ -155,7 +156,7 @@ func runClient(t *testing.T, command []string) {
 	}
 }
 
-// check checks what a client wrote, and how the server answered.
+// check checks a client's posts and the server's responses.
 func check(t *testing.T, in *input, got *result, username string) {
 	t.Helper()
 	if got.Acct != username || got.Characters != 0 && (got.Characters != 500 || got.PerURL != 23) || !got.App {
@@ -208,7 +209,7 @@ func absolute(t *testing.T, path string) string {
 	return out
 }
 
-// contents are what Herald publishes. A reply replies to the content before it.
+// contents returns the content that Herald publishes. A reply belongs to the previous content.
 func contents(t *testing.T, image, video string) []platforms.Content {
 	t.Helper()
 	picture := file(t, image, v1alpha1.MimeJPEG)
@@ -243,7 +244,7 @@ func file(t *testing.T, path string, mimeType v1alpha1.MimeType) platforms.File 
 	return platforms.File{Name: filepath.Base(path), MIMEType: mimeType, Size: int64(len(content)), Bytes: stored(content)}
 }
 
-// publish publishes a job, and returns the post that clients should read.
+// publish publishes a job, and returns the post as clients should read it.
 func publish(t *testing.T, herald *mastodon.Platform, job platforms.Job) post {
 	t.Helper()
 	c := &job.Content

@@ -16,7 +16,7 @@ import (
 // side is an image's width and height, in pixels.
 const side = 720
 
-// Picture returns a single-colour JPEG.
+// Picture returns a single-color JPEG.
 func Picture(of color.Color) ([]byte, error) {
 	picture := image.NewPaletted(image.Rect(0, 0, side, side), color.Palette{of})
 	var out bytes.Buffer

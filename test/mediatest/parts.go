@@ -48,7 +48,7 @@ func Chunk(kind string, parts ...any) []byte {
 	return Join(Words(uint32(len(data))), kind, data, Words(crc32.ChecksumIEEE(Join(kind, data))))
 }
 
-// Allocated runs f and returns how many bytes the process allocated while it ran.
+// Allocated runs f and returns the number of bytes that the process allocated in the meantime.
 func Allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

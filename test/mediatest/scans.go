@@ -8,7 +8,7 @@ import (
 	"encoding/binary"
 )
 
-// Scans returns a progressive single-colour JPEG whose last scan, which does not change the picture, is repeated the
+// Scans returns a progressive single-color JPEG whose last scan, which does not change the picture, is repeated the
 // given number of times. Each scan is a few bytes long and visits every block, so decoding takes far longer than the
 // size of the file suggests (ITU-T T.81, G.1.2.2, end-of-band runs).
 func Scans(width, height, times int) []byte {

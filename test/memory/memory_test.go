@@ -83,12 +83,12 @@ func draft(i int) *v1alpha1.Post {
 // measured is the result of a child process.
 type measured struct{ aliveMiB, peakMiB float64 }
 
-// modes are what the child processes measure; bound is the limit for each.
+// modes are the measurements of the child processes, each with a limit.
 var modes = []struct {
 	name  string
 	do    func(ctx context.Context, config *rest.Config) (any, error)
 	bound measured
-	// older means that this is how an earlier version behaved, for comparison.
+	// older marks an earlier version's behavior, for comparison.
 	older bool
 }{
 	{name: "the manager's cache", do: cacheAll(kubeclient.TransformForCache), bound: measured{24, 128}},

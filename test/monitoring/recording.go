@@ -27,7 +27,7 @@ type Recording struct {
 	Absent map[string]map[int]bool
 }
 
-// Steps returns how many values a series has, including absent ones.
+// Steps returns the number of values that a series has, including absent ones.
 func (r *Recording) Steps() (n int) {
 	for _, values := range r.Series {
 		n = max(n, len(values))
@@ -43,7 +43,7 @@ const (
 	absent = "_"
 )
 
-// Write writes the recording. Equal values in a row are written once, with their number: 3*12.
+// Write writes the recording. Consecutive equal values are written once, with their number: 3*12.
 func (r *Recording) Write(out io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, head, r.From.UTC().Format(time.RFC3339), r.Step)

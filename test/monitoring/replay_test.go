@@ -40,15 +40,15 @@ func recording(t *testing.T) *Recording {
 	return r
 }
 
-// unrecorded are metrics without series in the recorded run: the simulated platforms return no error that Herald does
-// not list, and the run has no schedules and notifiers.
+// unrecorded lists metrics without series in the recorded run: the simulated platforms return only errors that Herald
+// knows, and the run has no schedules or notifiers.
 var unrecorded = []string{
 	"herald_platform_unlisted_errors_total", "herald_schedule_posts_total",
 	"herald_notifications_total", "herald_notifiers_failing", "herald_notification_oldest_seconds",
 }
 
-// TestRecordingCoversAllMetrics checks that the recording contains today's metrics, because a run from before a rename
-// proves nothing.
+// TestRecordingCoversAllMetrics checks that the recording contains the current metrics, because a recording made before
+// a metric was renamed proves nothing.
 func TestRecordingCoversAllMetrics(t *testing.T) {
 	r, metrics := recording(t), documented(t)
 	seen := map[string]bool{}
@@ -152,8 +152,8 @@ func (q *Target) draws(t *testing.T, server Server, r *Recording, team string) s
 	}
 }
 
-// calm reports whether a query is only about failures that the run does not contain. All that the test can do then is
-// check that the series exist.
+// calm reports whether a query is only about failures that the run does not contain. For these, the test can only check
+// that the series exist.
 func (q *Target) calm() bool {
 	names := heraldMetric.FindAllString(q.Expr, -1)
 	for _, name := range names {

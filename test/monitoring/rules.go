@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package monitoring tests the alerts and the dashboard with Prometheus itself: each alert fires in its test cases, and
-// each panel of the dashboard draws something from a recorded run of the real processes.
+// each panel of the dashboard shows data from a recorded run of the real processes.
 package monitoring
 
 import (

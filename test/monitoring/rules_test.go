@@ -26,11 +26,11 @@ type row struct {
 	alert  string
 	// series are in promtool's notation, with one value per minute.
 	series []string
-	// at is when the rules are evaluated, and fires is how many alerts fire then.
+	// at is the time at which the rules are evaluated, and fires the number of alerts that fire at that time.
 	at    string
 	fires int
-	// labels are the labels of the alert, and value replaces the value in its annotations; both are empty where only
-	// the number of alerts matters.
+	// labels are the alert's labels, and value replaces the value in its annotations; both are empty if only the number
+	// of alerts matters.
 	labels, value string
 }
 

@@ -35,7 +35,7 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// TestEachAlertHasARunbook checks that every alert has a runbook, and every runbook an alert.
+// TestEachAlertHasARunbook checks that every alert has a runbook, and that every runbook belongs to an alert.
 func TestEachAlertHasARunbook(t *testing.T) {
 	groups, err := Groups(checkout)
 	must.Succeed(t, err)

@@ -4,7 +4,7 @@
 // Package must ends a test whose preparation fails. It is for tests only.
 package must
 
-// TB is what *testing.T, *testing.B, *testing.F and *rapid.T have in common.
+// TB contains the methods that the package uses of *testing.T, *testing.B, *testing.F and *rapid.T.
 type TB interface {
 	Helper()
 	Fatal(args ...any)

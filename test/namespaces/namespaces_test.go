@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespaces_test runs both processes with the RBAC rights that the chart grants in an installation for
-// selected namespaces: it is forbidden to read and write in other namespaces.
+// Package namespaces_test runs both processes with the RBAC permissions that the chart grants in an installation for
+// selected namespaces. They cannot read or write in other namespaces.
 package namespaces_test
 
 import (
@@ -45,7 +45,7 @@ func TestNamespaces(t *testing.T) {
 	RunSpecs(t, "an installation for single namespaces")
 }
 
-// served are the installation's namespaces; foreign is one that belongs to another installation.
+// served are the installation's namespaces; foreign belongs to another installation.
 var served = configv1alpha1.Namespaces{"team-acme", "team-beta"}
 
 const foreign = "team-other"
@@ -86,7 +86,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	for _, namespace := range append([]string{foreign}, served...) {
 		Expect(admin.Create(ctx, team(namespace))).To(Succeed())
 	}
-	// The installation for the other namespace makes its Team ready.
+	// Make the foreign Team ready, as the other installation does.
 	other := team(foreign)
 	Expect(admin.Get(ctx, client.ObjectKeyFromObject(other), other)).To(Succeed())
 	conditions.Apply(&other.Status.Conditions, conditions.Summary{Ready: true, Reason: v1alpha1.ReasonNamespaceReady}, other.Generation, time.Now())

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package realplatforms has every platform with its production code, for tests that need the released rules and do not
-// call platforms.
+// Package realplatforms provides every platform's production code, for tests that need the real rules and do not call
+// platforms.
 package realplatforms
 
 import (

@@ -203,7 +203,8 @@ var _ = Describe("A release for one team", Ordered, func() {
 		untouched := post(elsewhere, "untouched", "not ours")
 		Expect(admin.Create(ctx, untouched)).To(Succeed())
 		foreign := token(ctx, elsewhere)
-		// Once a later post of our own is published, there was also time to publish theirs.
+		// Wait until a later post of the served team is published: by that time, the other team's post could have been
+		// published as well.
 		later := post(served, "later", "after theirs")
 		Expect(admin.Create(ctx, later)).To(Succeed())
 		Eventually(func() ([]string, error) { return texts(ctx, "1001") }).Should(ContainElement("after theirs"))

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package release_test runs both of Herald's processes as a release with its own name and namespace, with only the
-// chart's rights, for some of the cluster's teams, and without a store for files.
+// chart's permissions, for some of the cluster's teams, and without a store for files.
 package release_test
 
 import (
@@ -58,7 +58,7 @@ var (
 	admin   client.Client
 	sandbox sandboxtest.Client
 	folder  string
-	// site and webhook are the addresses of the API and of the webhook; healths and metrics are those of both
+	// site and webhook are the addresses of the API and of the webhook; healths and metrics are the addresses of both
 	// processes' health and metrics ports.
 	site, webhook    string
 	healths, metrics map[string]string
@@ -111,7 +111,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 })
 
 // writeChart writes the chart's objects for the release: a folder with all of them except the webhook configuration,
-// and a file with that. The CRDs are already installed, and Deployments get no pods because no controller runs here.
+// and a file with the webhook configuration. The CRDs are already installed, and Deployments get no pods because no
+// controller runs here.
 func writeChart(ctx context.Context) (rights, admission string) {
 	GinkgoHelper()
 	objects := suite.Must(chart.Render(ctx, release, system, "minimal-values.yaml"))
@@ -199,7 +200,7 @@ type collector struct {
 	*httptest.Server
 
 	mu sync.Mutex
-	// spans are "SERVICE: NAME", by trace id; text is everything received.
+	// spans contains "SERVICE: NAME" for each span, by trace id; text is everything received.
 	spans map[string][]string
 	text  strings.Builder
 }
@@ -237,7 +238,7 @@ func (c *collector) export(data *tracepb.TracesData) {
 	}
 }
 
-// of returns the spans of a trace.
+// of returns a trace's spans.
 func (c *collector) of(trace string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -132,7 +132,7 @@ var _ = DescribeTable("An attacker with the apiserver", func(ctx SpecContext, at
 	Entry("publishes a draft without a last author", func(ctx context.Context) error { return change(ctx, apiserver, draft(), `{"spec":{"draft":null}}`) }, policy),
 )
 
-// These permissions are what the processes are for; SECURITY.md lists them.
+// The processes need these permissions for their work; SECURITY.md lists them.
 var _ = Describe("The remaining access of an attacker with a process", func() {
 	It("is writing what users and API keys may write, as any user, with an identifying label", func(ctx SpecContext) {
 		for _, planted := range []client.Object{sent(ofTeam), keyOf(newKey, "grace"), connected(ofTeam), grant(ofTeam, func(g *v1alpha1.OAuthGrant) {
@@ -149,7 +149,8 @@ var _ = Describe("The remaining access of an attacker with a process", func() {
 		Eventually(func() error { return manager.Get(ctx, client.ObjectKeyFromObject(database()), &corev1.Secret{}) }).Should(Succeed())
 	})
 
-	// The API server does not apply policies to policies and webhooks, since a broken one could never be removed.
+	// The API server does not apply policies to policies and webhooks, since otherwise a broken one could never be
+	// removed.
 	It("includes, with the manager, directing other objects to Herald's webhook, if the manager maintains it", func(ctx SpecContext) {
 		webhook := &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: "herald"},

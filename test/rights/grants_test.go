@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// grant returns the grant that the apiserver stores after a user has consented, with the edits.
+// grant returns the grant that the apiserver stores after a user has consented, with the given edits.
 func grant(namespace string, edits ...func(*v1alpha1.OAuthGrant)) *v1alpha1.OAuthGrant {
 	g := &v1alpha1.OAuthGrant{
 		ObjectMeta: metav1.ObjectMeta{
@@ -35,7 +35,7 @@ func grant(namespace string, edits ...func(*v1alpha1.OAuthGrant)) *v1alpha1.OAut
 	return g
 }
 
-// used marks a grant as redeemed, so that its agent has tokens; over also revokes it.
+// used marks a grant as redeemed, so its agent has tokens; over also revokes it.
 func used(g *v1alpha1.OAuthGrant) {
 	at := v1alpha1.NewTime(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
 	g.Name, g.Status.RedeemedAt = "agent-usedusedusedused", &at
@@ -46,7 +46,8 @@ func over(g *v1alpha1.OAuthGrant) {
 	g.Name, g.Status.RevokedAt, g.Status.RevokedReason = "agent-overoveroverover", g.Status.RedeemedAt, v1alpha1.GrantReuse
 }
 
-// asPerson acts as a user who is named after a role and has it in the team's namespace, along with additional roles.
+// asPerson acts as a user who is named after a role and has that role in the team's namespace, along with any
+// additional roles.
 func asPerson(ctx context.Context, role string, more ...string) client.Client {
 	GinkgoHelper()
 	person := "person-" + role

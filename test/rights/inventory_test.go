@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// right lists an account's rights to one resource, or to named objects of it. Every row needs a reason: why the right
-// is needed and, if it is too broad, which policy restricts it.
+// right lists an account's permissions for one resource, or for named objects of it. Every row needs a reason: why the
+// permission is needed and, if it is too broad, which policy restricts it.
 type right struct {
 	// of is "resource.group", or "resource.group name,name".
 	of string
@@ -27,8 +27,8 @@ type right struct {
 	why   string
 }
 
-// rightsOfManager are the manager's rights by scope: those that apply everywhere, and additional ones in Herald's own
-// namespace and in the teams' namespaces.
+// rightsOfManager lists the manager's permissions by scope: the ones that apply everywhere, and additional ones in
+// Herald's own namespace and in the teams' namespaces.
 var rightsOfManager = map[string][]right{
 	"everywhere": {
 		{
@@ -141,7 +141,7 @@ var rightsOfManager = map[string][]right{
 	},
 }
 
-// groupLeases are the rights to the Leases that groups of posts are stored in.
+// groupLeases returns the permissions for the Leases that groups of posts are stored in.
 func groupLeases() (rights []right) {
 	for n := range 32 {
 		rights = append(rights, right{fmt.Sprintf("leases.coordination.k8s.io herald-group-%02d", n), "get update", "groups of posts are armed, opened and closed there (docs/adr/0026)"})
@@ -149,7 +149,7 @@ func groupLeases() (rights []right) {
 	return rights
 }
 
-// rightsOfAPIServer are the apiserver's rights, including those for users and agents.
+// rightsOfAPIServer lists the apiserver's permissions, including those for users and agents.
 var rightsOfAPIServer = map[string][]right{
 	"everywhere": {
 		{
@@ -267,7 +267,7 @@ var _ = DescribeTable("The API server lists", func(ctx SpecContext, account stri
 	Entry("the apiserver's permissions", "herald-apiserver", rightsOfAPIServer),
 )
 
-// linesOf returns rights in the same format as listed, one line for each verb and object.
+// linesOf returns permissions in the same format as listed, one line for each verb and object.
 func linesOf(rights []right) []string {
 	lines := map[string]bool{}
 	for _, r := range rights {
@@ -287,8 +287,8 @@ func linesOf(rights []right) []string {
 	return slices.Sorted(maps.Keys(lines))
 }
 
-// listed asks the API server for an account's rights in a namespace and returns them as "verb resource.group name". The
-// account is in herald-system.
+// listed requests an account's permissions in a namespace from the API server and returns them as "verb resource.group
+// name". The account is in herald-system.
 func listed(ctx context.Context, account, namespace string) (map[string]bool, error) {
 	config := rest.CopyConfig(adminConfig)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:herald-system:" + account}

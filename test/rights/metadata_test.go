@@ -18,8 +18,8 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The metadata of the objects that the ResourceQuota counts. Without a limit on it, a few thousand objects could fill
-// etcd.
+// These specs cover the metadata of the objects that the ResourceQuota counts. Without a limit on it, a few thousand
+// objects could fill etcd.
 var _ = Describe("The metadata of a team's objects", Ordered, func() {
 	const kib = 1 << 10
 	much := func(bytes int) map[string]string {

@@ -57,8 +57,8 @@ var _ = DescribeTable("The Kubernetes API serves", func(ctx SpecContext, user st
 	Expect(admin.Get(ctx, client.ObjectKey{Name: schema}, &flow)).To(Succeed())
 	var at flowcontrolv1.PriorityLevelConfiguration
 	Expect(admin.Get(ctx, client.ObjectKey{Name: level}, &at)).To(Succeed())
-	// The API server applies a FlowSchema shortly after it has been stored. It does not matter here whether the roles
-	// allow the request.
+	// The API server applies a FlowSchema shortly after it has been stored. Whether the roles allow the request does
+	// not matter here.
 	Eventually(func() string {
 		_ = attempt(ctx, c)
 		return seen.schema

@@ -178,7 +178,7 @@ func recurring(name string, edits ...func(*v1alpha1.PostSchedule)) *v1alpha1.Pos
 	return s
 }
 
-// byAda names the person for whom the apiserver writes a schedule.
+// byAda sets the user for whom the apiserver writes a schedule.
 func byAda(s *v1alpha1.PostSchedule) {
 	s.Annotations = map[string]string{v1alpha1.LastAuthorAnnotation: "ada"}
 }

@@ -21,7 +21,7 @@ func withFinalizers() *v1alpha1.Post {
 	return p
 }
 
-// ofRelease acts as the service account of `herald release`, with every right to Herald's kinds.
+// ofRelease acts as the service account of `herald release`, with all permissions for Herald's kinds.
 var ofRelease client.Client
 
 var _ = Describe("With any roles, the release is restricted by its policy", Ordered, func() {

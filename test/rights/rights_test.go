@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights_test checks the rights that Herald's service accounts have in a cluster with config/rbac as shipped.
-// An attacker who controls one of the processes has the same rights.
+// Package rights_test checks the permissions that Herald's service accounts have in a cluster with config/rbac as
+// shipped. An attacker who controls one of the processes has the same permissions.
 package rights_test
 
 import (
@@ -46,8 +46,9 @@ var (
 	admin client.Client
 	// adminConfig is the client configuration of an administrator.
 	adminConfig *rest.Config
-	// manager and apiserver have the rights of an installation. powerful acts as the manager but with every right to
-	// the kinds that the policies cover, so that only the policies restrict it. broken is the same for the apiserver.
+	// manager and apiserver have the permissions of an installation. powerful acts as the manager but with all
+	// permissions for the kinds that the policies cover, so only the policies restrict it. broken is its equivalent for
+	// the apiserver.
 	manager, powerful, apiserver, broken client.Client
 )
 
@@ -91,7 +92,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	waitForPolicies(ctx)
 })
 
-// as acts as an account of the installation that belongs to the given groups.
+// as acts as one of the installation's accounts, with the given groups.
 func as(account string, groups ...string) client.Client {
 	GinkgoHelper()
 	config := rest.CopyConfig(adminConfig)
@@ -101,7 +102,7 @@ func as(account string, groups ...string) client.Client {
 	return c
 }
 
-// grantAll grants the group "powerful" all the rights that RBAC would otherwise deny.
+// grantAll grants the group "powerful" all the permissions that RBAC would otherwise deny.
 func grantAll(ctx context.Context) {
 	GinkgoHelper()
 	Expect(admin.Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "powerful"}, Rules: []rbacv1.PolicyRule{{
@@ -264,7 +265,7 @@ func withLastAuthor(namespace string) *v1alpha1.Connection {
 	})
 }
 
-// patchConnection patches the applied Connection as the apiserver, whatever its roles are.
+// patchConnection patches the applied Connection as the apiserver, regardless of its roles.
 func patchConnection(ctx context.Context, patch string) error {
 	return broken.Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll)
 }
@@ -286,7 +287,7 @@ func web() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "herald-system", Name: "herald-web"}}
 }
 
-// patchKey patches the key's status with the apiserver's rights.
+// patchKey patches the key's status with the apiserver's permissions.
 func patchKey(ctx context.Context, patch string, options ...client.SubResourcePatchOption) error {
 	return apiserver.Status().Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(patch)), options...)
 }
@@ -299,7 +300,7 @@ const (
 	policy = "ValidatingAdmissionPolicy"
 )
 
-// outcomeIs checks that a request was rejected with all of these words, or accepted if the first is nobody.
+// outcomeIs checks that a request was rejected with all of the given words, or accepted if the first is nobody.
 func outcomeIs(err error, words ...string) {
 	GinkgoHelper()
 	if words[0] == nobody {

@@ -42,8 +42,8 @@ func ownedBy(kind, name string, edits ...func(*corev1.Secret)) *corev1.Secret {
 	return s
 }
 
-// database returns another program's Secret in the team's namespace, account one that a user created with an account's
-// tokens, and uploads one that belongs to the manager.
+// database returns another program's Secret in the team's namespace, account a Secret that a user created with an
+// account's tokens, and uploads one that belongs to the manager.
 func database() *corev1.Secret {
 	return ownedBy("", "database", func(s *corev1.Secret) { s.OwnerReferences, s.Data = nil, map[string][]byte{"password": []byte("a")} })
 }

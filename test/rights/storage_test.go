@@ -134,7 +134,7 @@ func longName(i int) string {
 	return fmt.Sprintf("%s.%s.%s.%s-%013d", label, label, label, label, i)[:mostName]
 }
 
-// texts fills the captions of a Post for this number of targets.
+// texts fills the captions of a Post with the given number of targets.
 func texts(targets int, text string) func(client.Object, int) {
 	return func(o client.Object, bytes int) {
 		p := o.(*v1alpha1.Post)
@@ -162,7 +162,7 @@ func references(o client.Object, bytes int) {
 	}
 }
 
-// A team's storage is limited to the number of objects that Kubernetes counts times their maximum size. The webhook is
+// A team's storage is limited to the number of objects that the quota permits, times their maximum size. The webhook is
 // left out of this test, since it can only reject more.
 var _ = Describe("The storage available to each user role", Ordered, func() {
 	post := func(name string) *v1alpha1.Post {
@@ -236,7 +236,7 @@ var _ = Describe("The storage available to each user role", Ordered, func() {
 	})
 })
 
-// documentedSize returns the size of a kind's largest object from the table in docs/plans.md, in bytes.
+// documentedSize returns the size of a kind's largest object according to the table in docs/plans.md, in bytes.
 func documentedSize(kind string) int {
 	GinkgoHelper()
 	return documented(`(?m)^\| `+kind+` \| ([0-9]+) KiB \|`) << 10

@@ -39,7 +39,7 @@ func eventFrom(edits ...func(*eventsv1.Event)) *eventsv1.Event {
 	return e
 }
 
-// namespaceEvent returns the event about a namespace that no longer accepts events.
+// namespaceEvent returns an event about the team's namespace, which no longer accepts events.
 func namespaceEvent(reason string) *eventsv1.Event {
 	return eventFrom(func(e *eventsv1.Event) {
 		e.Namespace, e.Reason, e.ReportingController = metav1.NamespaceDefault, reason, "herald-media"

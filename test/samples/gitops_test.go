@@ -117,7 +117,7 @@ var _ = Describe("docs/gitops.md", func() {
 		for _, block := range blocks() {
 			objects, err := cluster.ParseObjects([]byte(block))
 			if err != nil || len(objects) == 0 {
-				// ParseObjects expects kinds; a block without a kind is a values file.
+				// ParseObjects only parses objects; a block without a kind is a values file.
 				render(ctx, block)
 				seen["values"] = true
 				continue

@@ -61,8 +61,8 @@ var _ = It("The samples cover every kind, category and platform, and the kustomi
 		}
 	}
 	for name := range admin.Scheme().KnownTypes(v1alpha1.GroupVersion) {
-		// The types that Kubernetes adds to every group are in another package. Usage and OAuthGrant are only written
-		// by Herald.
+		// The types that Kubernetes adds to every group are in another package. Only Herald writes Usage and
+		// OAuthGrant.
 		if strings.HasPrefix(admin.Scheme().KnownTypes(v1alpha1.GroupVersion)[name].PkgPath(), "github.com/herald-social") && !strings.HasSuffix(name, "List") && name != "Usage" && name != "OAuthGrant" {
 			Expect(kinds).To(ContainElement(name))
 		}
@@ -163,8 +163,8 @@ var _ = It("All samples can be applied with two tools, and are published", func(
 		again := apply(ctx, object, "flux")
 		Expect(cmp.Diff(declared(first[i]), declared(again))).To(BeEmpty(), "%s %s", object.GetKind(), object.GetName())
 		if object.GetKind() == "Secret" {
-			// stringData is write-only, so two owners conflict over it. A second owner must not bring back old tokens
-			// either.
+			// stringData is write-only, so two owners conflict over it. Besides, a second owner must not restore old
+			// tokens.
 			continue
 		}
 		other := apply(ctx, object, "argocd")
@@ -198,8 +198,8 @@ func published(ctx context.Context) (n int) {
 // fences matches the code blocks of a Markdown page, with their language.
 var fences = regexp.MustCompile("(?s)\n *```([a-z]*)[^\n]*\n(.*?)\n *```")
 
-// TestDefaultsAreOmitted checks manifests that users copy: `draft: false` and `cancelled: false` equal the defaults,
-// and a tool that applies them comes to own fields that users and the API set.
+// TestDefaultsAreOmitted checks that manifests which users copy omit `draft: false` and `cancelled: false`. These are
+// the defaults, and a tool that applies them would own fields that users and the API set.
 func TestDefaultsAreOmitted(t *testing.T) {
 	stated := regexp.MustCompile(`\b(draft|cancelled)"?:\s*false\b`)
 	looked := 0

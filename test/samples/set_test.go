@@ -102,7 +102,7 @@ func fetchPoster(ctx context.Context, namespace string) {
 	Expect(files.Put(ctx, store.Key(media), "image/jpeg", int64(len(picture)), bytes.NewReader(picture))).Error().NotTo(HaveOccurred())
 }
 
-// expectSet expects that a set's first post is published once and that the second is scheduled.
+// expectSet expects that a set's first post is published once and that its second post is scheduled.
 func expectSet(ctx context.Context, namespace, account string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package sandboxtest is a client for a sandbox's control API. Tests use it to create accounts, inject faults and read
-// the published posts. It uses only HTTP, so that it also works with a sandbox in another process; Start serves one in
-// this process.
+// the published posts. It uses only HTTP, so it also works with a sandbox in another process; Start serves one in this
+// process.
 package sandboxtest
 
 import (
@@ -31,7 +31,7 @@ type Account struct {
 	RefreshToken string `json:"refresh_token"`
 	// Scopes are the scopes that the tokens were granted.
 	Scopes []string `json:"scopes"`
-	// ExpiresAt is when the access token expires, or zero if it does not.
+	// ExpiresAt is the time at which the access token expires, or zero if it does not.
 	ExpiresAt time.Time `json:"-"`
 }
 
@@ -111,7 +111,7 @@ func (c Client) Posts(ctx context.Context, platform, account string) ([]Post, er
 	return out.Data, err
 }
 
-// Calls returns how many requests were received, by operation.
+// Calls returns the number of requests received, by operation.
 func (c Client) Calls(ctx context.Context, platform string) (map[string]int, error) {
 	counted, err := c.counts(ctx)
 	counts := map[string]int{}
@@ -123,7 +123,7 @@ func (c Client) Calls(ctx context.Context, platform string) (map[string]int, err
 	return counts, err
 }
 
-// Peak returns how many requests for an operation were in flight at one time at the most.
+// Peak returns the largest number of concurrent requests for an operation.
 func (c Client) Peak(ctx context.Context, platform, operation string) (peak int, err error) {
 	counted, err := c.counts(ctx)
 	for _, row := range counted {
@@ -150,7 +150,7 @@ func (c Client) Fault(ctx context.Context, f Fault) error {
 	return c.call(ctx, http.MethodPost, "/_control/faults", f, nil)
 }
 
-// Faults returns the active faults and how many more times each occurs.
+// Faults returns the active faults. Times is how many more times each occurs.
 func (c Client) Faults(ctx context.Context) ([]Fault, error) {
 	var out struct{ Data []Fault }
 	err := c.call(ctx, http.MethodGet, "/_control/faults", nil, &out)

@@ -9,7 +9,7 @@ import (
 	"github.com/herald-social/herald/sandbox"
 )
 
-// TB is what Start needs of a test. Both *testing.T and Ginkgo's GinkgoT() have it.
+// TB contains the methods of a test that Start uses. Both *testing.T and Ginkgo's GinkgoT() implement it.
 type TB interface {
 	Helper()
 	Cleanup(f func())

@@ -34,7 +34,7 @@ func asTree(s *v1alpha1.PostSpec) {
 	s.Targets[0].Caption = ""
 }
 
-// with returns an edit that first makes a post one of the category, then applies the change.
+// with returns an edit that first sets a post's category and content, then applies the change.
 func with(category, change func(*v1alpha1.PostSpec)) func(*v1alpha1.Post) {
 	return edit(func(s *v1alpha1.PostSpec) {
 		category(s)
@@ -54,7 +54,7 @@ func cards(c ...v1alpha1.TreeCard) func(*v1alpha1.PostSpec) {
 	return func(s *v1alpha1.PostSpec) { s.Tree.Cards = c }
 }
 
-// drafted returns the change for a draft.
+// drafted returns the change with the post turned into a draft.
 func drafted(change func(*v1alpha1.PostSpec)) func(*v1alpha1.PostSpec) {
 	return func(s *v1alpha1.PostSpec) { change(s); s.Draft = true }
 }
@@ -62,7 +62,7 @@ func drafted(change func(*v1alpha1.PostSpec)) func(*v1alpha1.PostSpec) {
 var yes, no, offset = true, false, int32(1500)
 
 var _ = DescribeTable("the content of a new Post", creates,
-	// The block of the post's own category, and no other block.
+	// A post must have the block for its own category, and no other block.
 	Entry("an image post", with(asImage, nil), ""),
 	Entry("an image draft", with(asImage, drafted(func(s *v1alpha1.PostSpec) { s.Targets[0].Caption = "" })), ""),
 	Entry("an image post without pictures", with(asImage, func(s *v1alpha1.PostSpec) { s.Image.MediaRefs = nil }), "spec.image.mediaRefs"),
@@ -133,7 +133,7 @@ var _ = DescribeTable("the content of a new Post", creates,
 	Entry("a TikTok draft with a privacy level", with(asVideo, tiktok(v1alpha1.TikTokOptions{Draft: true, PrivacyLevel: v1alpha1.TikTokPublicToEveryone})), "has no privacyLevel"),
 )
 
-// largest fills every list of a tree, which makes the rules cost the most.
+// largest fills every list of a tree, which maximizes the cost of the rules.
 func largest(s *v1alpha1.PostSpec) {
 	s.Targets = nil
 	for i := range 100 {

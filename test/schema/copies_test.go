@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/internal/kubeclient"
 )
 
-// The manager's cache strips the text from large posts. The specs try every way of writing such a copy.
+// The manager's cache strips the text from large posts. The specs try every way to write such a copy.
 var _ = Describe("A copy of a Post without its texts", func() {
 	var post, kept *v1alpha1.Post
 	BeforeEach(func(ctx SpecContext) {

@@ -21,7 +21,7 @@ import (
 	"github.com/herald-social/herald/test/suite"
 )
 
-// filledText returns the largest text post to the given number of accounts that is admitted.
+// filledText returns the largest admitted text post to the given number of accounts.
 func filledText(targets int) *v1alpha1.Post {
 	post := validPost()
 	post.Spec.Targets = nil
@@ -37,7 +37,7 @@ func filledText(targets int) *v1alpha1.Post {
 	return post
 }
 
-// filledTree returns the same for a tree.
+// filledTree returns the largest admitted tree with the given numbers of accounts and cards.
 func filledTree(targets, cards int) *v1alpha1.Post {
 	post := validPost()
 	post.Spec.Category, post.Spec.Tree, post.Spec.Targets = v1alpha1.CategoryTree, &v1alpha1.TreeContent{}, nil

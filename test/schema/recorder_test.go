@@ -37,7 +37,8 @@ var classes = []platforms.Class{
 	platforms.ClassTransient, platforms.ClassPermanent, platforms.ClassDuplicate, platforms.ClassUnknown,
 }
 
-// steps returns all steps of the recorder, for a tree with the given number of cards or, if it is 0, for other posts.
+// steps returns all of the recorder's steps, for a tree with the given number of cards or, if cards is 0, for other
+// posts.
 func steps(cards int) []step {
 	record := func(r platforms.Result) func(*v1alpha1.TargetStatus, time.Time) error { return record(r, cards) }
 	list := []step{
@@ -120,7 +121,7 @@ type transition struct {
 }
 
 // transitions runs all possible steps of the recorder, one after another, starting from an untouched target. Entries
-// that differ only in times, strings and high numbers count as one.
+// that differ only in times, strings and high numbers count as equal.
 func transitions(cards int, attempts int32) []transition {
 	steps := steps(cards)
 	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
@@ -138,7 +139,7 @@ func transitions(cards int, attempts int32) []transition {
 			for _, later := range []time.Duration{time.Second, 10 * time.Minute, 2 * time.Hour} {
 				to, now := at.target.DeepCopy(), at.now.Add(later)
 				if step.do(to, now) != nil {
-					continue // nothing is written then
+					continue // no write follows
 				}
 				to = described(to, cards)
 				if edge := key(at.target) + " > " + key(to); !written[edge] {
@@ -178,8 +179,8 @@ func key(t *v1alpha1.TargetStatus) string {
 // targetsAtOnce is the number of states in one post, each in its own target.
 const targetsAtOnce = 100
 
-// byState groups transitions by their initial state. States with the most transitions come first, so that the states in
-// one post have similar numbers of them.
+// byState groups transitions by their initial state. States with the most transitions come first, so the states in one
+// post have similar numbers of transitions.
 func byState(all []transition) [][]transition {
 	groups := map[*v1alpha1.TargetStatus][]transition{}
 	var order []*v1alpha1.TargetStatus

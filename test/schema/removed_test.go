@@ -51,14 +51,14 @@ var _ = Describe("A Team that v0.1.0 stored, with spec.ttlAfterFinished", Serial
 		served(false)
 	}
 
-	// manifest returns a team's file as it is in Git.
+	// manifest returns a Team as stored in Git.
 	manifest := func(ttl string) *unstructured.Unstructured {
 		team := retained(map[string]any{"inCluster": "48h"})
 		Expect(unstructured.SetNestedField(team.Object, "Acme", "spec", "displayName")).To(Succeed())
 		Expect(unstructured.SetNestedField(team.Object, ttl, "spec", "ttlAfterFinished")).To(Succeed())
 		return team
 	}
-	// apply applies a file by server-side apply.
+	// apply applies a manifest by server-side apply.
 	apply := func(ctx SpecContext, file *unstructured.Unstructured) error {
 		text, err := json.Marshal(file)
 		Expect(err).NotTo(HaveOccurred())

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schema_test tests the CRDs' validation rules with a real API server: what they reject, what they admit, and
+// Package schema_test tests the CRDs' validation rules with a real API server: which objects they reject and admit, and
 // that they never reject anything the manager writes.
 package schema_test
 
@@ -65,7 +65,7 @@ func refused(err error, message string) {
 	}
 }
 
-// causes returns the causes of a rejection, without Kubernetes' note that it has not checked the remaining rules.
+// causes returns the causes of a rejection, without Kubernetes' message that it has not checked the remaining rules.
 func causes(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -211,7 +211,7 @@ func unsent(p *v1alpha1.Post) {
 	a.Group, a.Outcome = "herald-group-00/7", v1alpha1.OutcomeNotSent
 }
 
-// unsentBut is unsent with a change to the attempt.
+// unsentBut records a claim as unsent does, then changes the attempt.
 func unsentBut(change func(*v1alpha1.Attempt)) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		unsent(p)
@@ -281,7 +281,7 @@ func checkpoint(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.Checkpoint = name }
 }
 
-// inGroup puts the attempt into a group, which no process does after the claim.
+// inGroup moves the attempt to a group, which no process does after the claim.
 func inGroup(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) {
 		if len(p.Status.Targets) == 0 {
@@ -415,7 +415,7 @@ var _ = DescribeTable("a Post status update", statusOf(asText),
 	}, ""),
 )
 
-// others creates an object, and changes it if there is a change. It expects that the last write is rejected with the
+// others creates an object, then applies the change, if any. It expects that the last write is rejected with the
 // message or, if that is empty, that it succeeds.
 func others(ctx SpecContext, create client.Object, change func(client.Object), message string) {
 	err := k8s.Create(ctx, create)
@@ -551,7 +551,7 @@ var _ = DescribeTable("times written by users",
 	Entry("a number", int64(1), false),
 )
 
-// readable expects that an object can be decoded into its Go type. One that cannot would break every informer.
+// readable expects that an object can be decoded into its Go type. An object that cannot would break every informer.
 func readable(ctx context.Context, o client.Object) {
 	GinkgoHelper()
 	var p v1alpha1.Post

@@ -29,7 +29,7 @@ func fromAPI(origin string) *v1alpha1.Post {
 	return p
 }
 
-// managers returns the field managers that own something of an object.
+// managers returns the managers that own fields of an object.
 func managers(object client.Object) []string {
 	var names []string
 	for _, entry := range object.GetManagedFields() {
@@ -45,8 +45,8 @@ var _ = Describe("The policy about posts that are not applied", Ordered, func() 
 			Skip("this Kubernetes has no MutatingAdmissionPolicy; it comes with 1.36")
 		}
 		Expect(cluster.ApplyFolders(ctx, k8s, filepath.Join(envtest.Root(), "config", "mutation"))).To(Succeed())
-		// The policy takes effect after a moment. For up to five seconds after a start, or after it has new CRDs, an API
-		// server answers 503 to requests that such a policy concerns.
+		// The policy takes effect after a moment. For up to five seconds after it starts or gets new CRDs, an API
+		// server responds with 503 to requests that such a policy covers.
 		Eventually(func(g Gomega) {
 			p := fromAPI(v1alpha1.OriginAPI)
 			g.Expect(k8s.Create(ctx, p)).To(Succeed())

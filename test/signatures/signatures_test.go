@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// request is what verify.mjs reads.
+// request is the input of verify.mjs.
 type request struct {
 	Secret  string            `json:"secret"`
 	Body    string            `json:"body"`
@@ -41,7 +41,7 @@ func TestSignatures(t *testing.T) {
 	}
 	const body, refused = `{"type":"post.posted","data":{"title":"Grüße & <b>"}}`, "No matching signature found"
 	for name, tc := range map[string]struct {
-		// with are the secrets that sign, and by is the receiver's.
+		// with contains the secrets that sign requests, and by is the receiver's secret.
 		with, by string
 		edit     func(*request)
 		want     string

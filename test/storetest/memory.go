@@ -31,8 +31,8 @@ type Memory struct {
 	mu       sync.Mutex
 	modified map[string]time.Time
 	now      func() time.Time
-	// left is how many operations succeed before the link is cut; if it is negative, all do. applied lets the first
-	// operation that fails take effect.
+	// left is the number of operations that succeed before the link is cut; if it is negative, all succeed. applied
+	// lets the first failed operation take effect.
 	left    int
 	applied bool
 }
@@ -42,7 +42,7 @@ func NewMemory(now func() time.Time) *Memory {
 	return &Memory{Files: map[string][]byte{}, modified: map[string]time.Time{}, now: now, left: -1}
 }
 
-// Cut lets left operations succeed. The next one fails, but takes effect if applied is set. All later ones fail and
+// Cut lets left operations succeed. The next one fails, but takes effect if applied is true. All later ones fail and
 // have no effect.
 func (m *Memory) Cut(left int, applied bool) {
 	m.mu.Lock()

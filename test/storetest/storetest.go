@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/test/checkout"
 )
 
-// TB is what *testing.T and Ginkgo's GinkgoT() have in common.
+// TB contains the methods that the package uses of *testing.T and of Ginkgo's GinkgoT().
 type TB interface {
 	Helper()
 	TempDir() string

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suite is the preparation that the Ginkgo suites share. It is for tests only.
+// Package suite contains the setup that the Ginkgo suites share. It is for tests only.
 package suite
 
 import (
@@ -25,7 +25,8 @@ func Must[T any](value T, err error) T {
 	return value
 }
 
-// Start starts an API server that is stopped after the suite. Eventually waits for up to a minute, for busy machines.
+// Start starts an API server that is stopped after the suite, and sets Eventually's timeout to a minute, for busy
+// machines.
 func Start(options ...envtest.Option) *envtest.Environment {
 	ginkgo.GinkgoHelper()
 	ctrl.SetLogger(ginkgo.GinkgoLogr)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command record runs Herald's processes on this machine, publishes for three teams while various things fail, and
-// records what Prometheus scrapes. The dashboard's test uses the recording.
+// records the series that Prometheus scrapes. The dashboard's test uses the recording.
 //
 //	go run ./test/monitoring/record CHECKOUT FILE
 package main
@@ -36,7 +36,7 @@ import (
 )
 
 const (
-	// step is how often Prometheus scrapes, and the step of the recorded series.
+	// step is Prometheus's scrape interval, and the step of the recorded series.
 	step = 10 * time.Second
 	// startLimit is the timeout of each preparation.
 	startLimit = 2 * time.Minute
@@ -44,7 +44,7 @@ const (
 	// inCluster is the retention time of finished posts in the cluster.
 	inCluster = 2 * time.Minute
 
-	// leastSeries is how many series must be scraped in a run at least: 460 is usual.
+	// leastSeries is the minimum number of series scraped in a run; a typical run has 460.
 	leastSeries = 300
 
 	prometheusName = "prometheus"
@@ -192,8 +192,8 @@ func (s *stage) startManager(ctx context.Context) error {
 	return s.manager.WaitReady(ctx)
 }
 
-// metricsReader returns the token of a ServiceAccount that may read metrics, as Prometheus has in a cluster. Other
-// kinds of tokens are rejected without a request to the Kubernetes API.
+// metricsReader returns the token of a ServiceAccount that may read metrics, like the token Prometheus uses in a
+// cluster. Other kinds of tokens are rejected without a request to the Kubernetes API.
 func (s *stage) metricsReader(ctx context.Context) (string, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: prometheusName}}
 	if err := s.kubernetes.Create(ctx, account); err != nil {
@@ -213,7 +213,8 @@ func (s *stage) metricsReader(ctx context.Context) (string, error) {
 	return request.Status.Token, nil
 }
 
-// prometheusSpec returns a Prometheus that scrapes both processes as the chart's ServiceMonitor configures it.
+// prometheusSpec returns a Prometheus process that scrapes both of Herald's processes, with the chart's ServiceMonitor
+// configuration.
 func (s *stage) prometheusSpec(token string) (supervisor.Spec, error) {
 	program, err := monitoring.Program(s.checkout, prometheusName)
 	if err != nil {

@@ -32,8 +32,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// The teams: one whose posts are published, one whose posts the platform refuses, and one whose posts wait or have
-// unknown outcomes.
+// The teams' posts are published, are refused by the platform, and wait or have unknown outcomes, respectively.
 const (
 	good, refused, stuck = "team-acme", "team-beta", "team-gamma"
 
@@ -44,16 +43,16 @@ const (
 	fast, slow = 2 * time.Hour, 10 * 24 * time.Hour
 )
 
-// event is something that happens at a given time in the run and may be repeated at an interval.
+// event is a step that is executed at a given time in the run, and may be repeated at an interval.
 type event struct {
 	at, every time.Duration
 	what      func(context.Context) error
 }
 
-// length is how long the run takes: the manager sweeps five minutes after its restart.
+// length is the duration of the run. It is long enough for the manager's sweep, five minutes after its restart.
 const length = 7 * time.Minute
 
-// eventLimit is the timeout for an event, so that a run that is stuck fails with a message.
+// eventLimit is the timeout for an event, so a run that hangs fails with a message.
 const eventLimit = 2 * time.Minute
 
 // play creates the teams and carries out the events.
@@ -121,7 +120,7 @@ func (p *player) events() []event {
 		{at(60), 0, func(context.Context) error { p.manager.Stop(nil); return nil }},
 		{at(85), 0, p.startManager},
 		{at(120), 0, p.fault(refused, x, sandboxtest.Fault{Operation: "publish", Kind: "status", Status: http.StatusForbidden, Times: forever})},
-		// The response is lost, and a post that is missing from a Page's listing may be online anyway.
+		// The response is lost, and a post that is missing from a Page's listing may be online nevertheless.
 		{at(150), 0, p.fault(stuck, page, sandboxtest.Fault{Operation: "publish", Kind: "drop_before", Times: 1})},
 		{at(151), 0, p.posts(stuck, 0, page)},
 		// The response is lost, and X does not answer lookups.
@@ -137,7 +136,7 @@ func (p *player) events() []event {
 	}
 }
 
-// signsIn signs in by a link, and then tries the link again.
+// signsIn signs in with a link, then tries the link again.
 func (p *player) signsIn(ctx context.Context) error {
 	config, err := clientcmd.BuildConfigFromFlags("", p.setup.Kubeconfig(processes.Admin))
 	if err != nil {

@@ -49,7 +49,7 @@ func subjects(tb testing.TB) []subject {
 	return list
 }
 
-// try changes the sample as the bytes decide, only at the given path or, if it is empty, anywhere. It returns the
+// try changes the sample as the bytes determine: only at the given path or, if it is empty, anywhere. It returns the
 // changed paths and whether the result was admitted. It is an error if an admitted object cannot be decoded.
 func (s *subject) try(t *testing.T, only string, decisions []byte) (changed []string, admitted bool) {
 	t.Helper()
@@ -121,7 +121,7 @@ func TestAdmittedObjectsDecode(t *testing.T) {
 		for path, format := range leaves(s.schema, "") {
 			switch {
 			case s.plural == "posts" && s.name != "tree" && strings.HasPrefix(path, ".status"):
-				// The tree is the most complete sample; the others add nothing.
+				// The tree has the most complete status; the other samples add nothing.
 			case format == "date-time": // this project's type, and metav1.Time
 				s.rounds(t, path, 60, reached[s.plural])
 			default:
@@ -138,7 +138,7 @@ func TestAdmittedObjectsDecode(t *testing.T) {
 	}
 }
 
-// rounds changes the sample n times, with a fixed seed, and goes on for a while if no change was admitted. It records
+// rounds changes the sample n times, with a fixed seed, and continues for a while if no change was admitted. It records
 // the paths of the admitted changes.
 func (s *subject) rounds(t *testing.T, path string, n int, reached map[string]bool) {
 	t.Helper()
@@ -221,9 +221,10 @@ func FuzzTime(f *testing.F) {
 	})
 }
 
-// Limits on what the rules allocate in the API server, in KiB, for the two writes that deliver a post to two accounts.
-// Allocation is most of their CPU time and, unlike that time, nearly the same on every machine. They allocate 322
-// and 429, or 431 next to other tests. At 426 and 570, they were a quarter of the API server's cost of a status write.
+// Limits on the memory that the rules allocate in the API server, in KiB, for the two writes that deliver a post to two
+// accounts. Allocation accounts for most of their CPU time and, unlike that time, is nearly the same on every machine.
+// The rules allocate 322 and 429, or 431 when other tests run at the same time. At 426 and 570, they accounted for a
+// quarter of the API server's cost of a status write.
 const (
 	mostOfClaim  = 325
 	mostOfRecord = 435
@@ -272,7 +273,7 @@ func TestRulesCostLittle(t *testing.T) {
 	}
 }
 
-// allocated returns how many bytes the rules allocate for one status write.
+// allocated returns the number of bytes that the rules allocate for one status write.
 func (d *definition) allocated(t *testing.T, from, to *v1alpha1.Post) uint64 {
 	t.Helper()
 	var objects [2]map[string]any

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// entropy turns bytes into decisions. When there are no bytes left, every decision is 0.
+// entropy turns bytes into decisions. Once no bytes are left, every decision is 0.
 type entropy struct{ bytes []byte }
 
 // below returns a number from 0 up to, but not including, n.
