@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is the part of an OpenAPI 3.0 or 3.1 document that the page shows, in the document's order.
+// document contains what the page shows of an OpenAPI 3.0 or 3.1 document, in the document's order.
 type document struct {
 	Info struct {
 		Title       string `yaml:"title"`
@@ -116,7 +116,7 @@ type schema struct {
 	} `yaml:"discriminator"`
 }
 
-// UnmarshalYAML decodes a schema. OpenAPI 3.1 lists null among the types, where 3.0 has nullable.
+// UnmarshalYAML decodes a schema. OpenAPI 3.1 lists null among the types; 3.0 uses nullable instead.
 func (s *schema) UnmarshalYAML(node *yaml.Node) error {
 	type plain schema // without this method
 	nullable := false

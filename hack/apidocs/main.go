@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// apidocs generates the page of one version of the HTTP API, as HTML for browsers and as Markdown for programs. Both come from the OpenAPI
-// document alone, so they cannot disagree with it. The HTML does not need scripts or load anything from other sites.
-// `go generate ./apiserver/openapi` runs it.
+// apidocs generates the page of one version of the HTTP API, as HTML for browsers and as Markdown for programs. Both
+// are generated only from the OpenAPI document, so they cannot disagree with it. The HTML does not need scripts or load
+// anything from other sites. `go generate ./apiserver/openapi` runs it.
 package main
 
 import (
@@ -61,12 +61,12 @@ func render(document []byte, at site) (page, markdown []byte, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("describe the API: %w", err)
 	}
-	// The HTML template has line breaks and indentation for those who edit it; the page needs neither.
+	// The line breaks and indentation in the HTML template are only for its editors; the page does not need them.
 	source := indentation.ReplaceAllString(pageHTML, "")
 	html := template.Must(template.New("").Funcs(template.FuncMap{
 		"markdown": toHTML, "reference": refName, "style": func() template.CSS { return style },
 	}).Parse(source))
-	// Descriptions already are Markdown; some are empty.
+	// Descriptions are already Markdown; some are empty.
 	text := texttemplate.Must(texttemplate.New("").Funcs(texttemplate.FuncMap{"join": strings.Join, "item": toItem}).Parse(pageMarkdown))
 	var people, programs bytes.Buffer
 	if err := errors.Join(html.Execute(&people, v), text.Execute(&programs, v)); err != nil {

@@ -22,12 +22,12 @@ type view struct {
 	Groups  []group
 	Errors  []problem
 	Schemas []shape
-	// inline are the schemas that are shown together with an operation, by that operation's id.
+	// inline contains the schemas that are shown next to an operation, by the operation's id.
 	inline map[string]string
 }
 
-// site is where a version of the API is served: the site's address, for examples, and the paths of the page and of the
-// OpenAPI document, both without extension.
+// site describes where a version of the API is served: the site's address, for examples, and the paths of the page and
+// the OpenAPI document, without their extensions.
 type site struct{ URL, Page, Document string }
 
 // group contains the operations with one tag.
@@ -42,8 +42,8 @@ type call struct {
 
 	Method, Path string
 	Parameters   []parameter
-	// Bodies are the possible shapes of the body. If there are several, the field Chosen selects one. If the body was
-	// shown before, BodyOf is the id of that operation instead.
+	// Bodies are the possible shapes of the body. If there are several, the field Chosen selects one. If an earlier
+	// operation has the same body, BodyOf is that operation's id instead.
 	Bodies   []shape
 	Chosen   string
 	BodyOf   string

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // apiv2 generates the OpenAPI 3.1 document of version 2 from the OpenAPI 3.0 document of version 1 and the differences
-// between them, so that what both versions have is described once. `go generate ./apiserver/openapi` runs it.
+// between them, so common parts are described only once. `go generate ./apiserver/openapi` runs it.
 package main
 
 import (
@@ -69,8 +69,8 @@ func generate(v1, differences []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// merge applies changes to a mapping: mappings are merged, and other values are replaced. A key that ends in a plus sign
-// appends to a list or to a text.
+// merge applies changes to a mapping: mappings are merged, and other values are replaced. A key that ends in a plus
+// sign appends to a list or a text.
 func merge(into, changes *yaml.Node, path string) error {
 	if into.Kind != yaml.MappingNode || changes.Kind != yaml.MappingNode {
 		return fmt.Errorf("%s: is not a mapping in both documents", path)
@@ -128,7 +128,7 @@ func extend(old, more *yaml.Node, at string) error {
 }
 
 // convert changes the keywords of OpenAPI 3.0 to those of 3.1, whose schemas are JSON Schema: a nullable type becomes
-// two types, and the example of a schema a list of examples.
+// two types, and a schema's example becomes a list of examples.
 func convert(n *yaml.Node) {
 	if n.Kind == yaml.MappingNode {
 		kind := indexOf(n, "type")

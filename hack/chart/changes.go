@@ -16,7 +16,7 @@ type change struct {
 	Description string `yaml:"description"`
 }
 
-// kinds returns Artifact Hub's kinds of changes. Keep a Changelog uses the same ones as headings.
+// kinds returns Artifact Hub's kinds of changes. Keep a Changelog uses the same kinds as headings.
 func kinds() []string {
 	return []string{"added", "changed", "deprecated", "removed", "fixed", "security"}
 }

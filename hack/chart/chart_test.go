@@ -36,7 +36,7 @@ func valuesOf(t *testing.T, name string) map[string]any {
 	return values
 }
 
-// with adds YAML values to those of a file.
+// with adds YAML values to a values file's.
 func with(t *testing.T, name, more string) map[string]any {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "more.yaml")
@@ -123,7 +123,7 @@ func TestObjectsBelongToTheRelease(t *testing.T) {
 	for _, name := range []string{"minimal", "evaluation", "full"} {
 		seen := map[string]bool{}
 		values := valuesOf(t, name)
-		// Roles are also in the served namespaces, and in the one for events about Teams.
+		// There are also Roles in the served namespaces, and in the namespace for events about Teams.
 		elsewhere := []any{"default"}
 		if served, ok := values["namespaces"].([]any); ok {
 			elsewhere = append(elsewhere, served...)

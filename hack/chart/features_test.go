@@ -225,7 +225,7 @@ func TestValues(t *testing.T) {
 	} {
 		values := with(t, tc.from, tc.values)
 		if tc.kind != "CustomResourceDefinition" {
-			// They are most of the output and take most of the time.
+			// The CRDs make up most of the output and take most of the time.
 			values["crds"] = map[string]any{"enabled": false}
 		}
 		object := find(rendered(t, values), tc.kind, tc.name)
@@ -339,7 +339,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// TestLogLevelStartsNoPods renders the Deployments with two log levels. A new level must only change the ConfigMap,
+// TestLogLevelStartsNoPods renders the Deployments with two log levels. A new level must change only the ConfigMap,
 // which running pods reload, and not the pods.
 func TestLogLevelStartsNoPods(t *testing.T) {
 	quiet, loud := rendered(t, with(t, "minimal", "log: {level: info}")), rendered(t, with(t, "minimal", "log: {level: debug}"))

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// source is a file or folder of config/ that is converted to templates, so that the chart cannot drift from it.
+// source is a file or folder of config/ that is converted to templates, so the chart cannot drift from it.
 type source struct {
 	// from is relative to config/, and to is a folder in charts/herald/templates/.
 	from, to string
@@ -22,7 +22,7 @@ type source struct {
 	turn func(text string) (string, error)
 }
 
-// rights is the folder with roles and policies, both in config/ and in the templates.
+// rights is the folder that contains roles and policies, both in config/ and in the templates.
 const rights = "rbac"
 
 func sources() []source {
@@ -57,7 +57,7 @@ func sources() []source {
 	}
 }
 
-// always turns a conversion that cannot fail into a turn.
+// always wraps a conversion that cannot fail for use as a turn.
 func always(turn func(text string) string) func(text string) (string, error) {
 	return func(text string) (string, error) { return turn(text), nil }
 }
@@ -70,8 +70,8 @@ func onlyWhen(condition string) func(text string) (string, error) {
 // tooManyPosts is the comparison in the HeraldTooManyPosts alert, without the number, which is a chart value.
 const tooManyPosts = "max by (namespace) (herald_post_index_posts) > "
 
-// generate writes the generated files of a checkout: first those of charts/herald, then those of config/ that come from
-// the chart.
+// generate writes the generated files of a checkout: first the files of charts/herald, then the files in config/ that
+// are generated from the chart.
 func generate(checkout string) error {
 	chart := filepath.Join(checkout, "charts", "herald")
 	for _, folder := range []string{"crds", rights} {
@@ -155,8 +155,8 @@ func (s *source) name(path string) string {
 }
 
 var (
-	// ours matches the names that depend on the release: those of objects and of the namespace. The API group, the
-	// label app.kubernetes.io/name and the repository's URL do not.
+	// ours matches the names that depend on the release: object names and the namespace. The API group, the label
+	// app.kubernetes.io/name and the repository's URL do not depend on it.
 	ours      = regexp.MustCompile(`(?m)\bherald-(?:social/)?|^  (?:name:|-) herald$`)
 	labels    = regexp.MustCompile(`(?m)^  labels:\n    app\.kubernetes\.io/name: herald$`)
 	unlabeled = regexp.MustCompile(`(?m)^(metadata:\n  name: .*\n)([^ ])`)
@@ -193,7 +193,7 @@ func annotated(text, helper string) string {
 	return strings.Replace(text, "  labels:\n", "  {{- with include \""+helper+"\" . }}\n  annotations:\n    {{- . | nindent 4 }}\n  {{- end }}\n  labels:\n", 1)
 }
 
-// called sets the webhook's path if cert-manager is used: the manager may not change the configuration then.
+// called sets the webhook's path if cert-manager is used, because the manager then has no permission to set it.
 func called(text string) string {
 	return strings.Replace(text, "      port: 443\n",
 		"      {{- if .Values.webhook.certManager.enabled }}\n      path: /validate-post\n      {{- end }}\n      port: 443\n", 1)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command chart writes the generated files of charts/herald, and renders the chart and the folders of config/ for tests
-// and for the installer. It uses Helm and Kustomize as libraries, so that tests do not need the two programs.
+// and for the installer. It uses Helm and Kustomize as libraries, so tests do not need the helm and kustomize programs.
 package main
 
 import (

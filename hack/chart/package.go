@@ -23,9 +23,9 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// packaged writes the chart of a checkout as an archive into a folder and returns the archive's name. The version is
-// that of the images from the same build, such as v0.2.0 or v0.2.0-5-g1a2b3c4, and becomes the chart's default tag. The
-// annotations describe the release to Artifact Hub: https://artifacthub.io/docs/topics/annotations/helm/
+// packaged writes the chart of a checkout as an archive into a folder and returns the archive's name. version is the
+// version of the images from the same build, such as v0.2.0 or v0.2.0-5-g1a2b3c4, and becomes the chart's default tag.
+// The annotations describe the release to Artifact Hub: https://artifacthub.io/docs/topics/annotations/helm/
 func packaged(checkout, version, folder string) (string, error) {
 	parsed, err := semver.StrictNewVersion(strings.TrimPrefix(version, "v"))
 	if err != nil || !strings.HasPrefix(version, "v") {
@@ -67,7 +67,7 @@ type image struct {
 	Platforms []string `yaml:"platforms,flow"`
 }
 
-// imagesOf returns the images that the chart may run. They are all in one registry.
+// imagesOf returns all images that the chart can run. They are in one registry.
 func imagesOf(c *chart.Chart, tag string) (out []image) {
 	values, err := chartutil.Values(c.Values).Table("image")
 	if err != nil {

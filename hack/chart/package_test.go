@@ -170,7 +170,7 @@ func TestAnnotations(t *testing.T) {
 		shown[kind] = true
 	}
 	for _, c := range annotation[crd](t, is, "crds") {
-		// Usage and OAuthGrant are only written by Herald.
+		// Only Herald writes Usage and OAuthGrant.
 		if shown[c.Kind] == (c.Kind == "Usage" || c.Kind == "OAuthGrant") {
 			t.Errorf("crdsExamples: has an example of %s: %t", c.Kind, shown[c.Kind])
 		}

@@ -19,11 +19,11 @@ import (
 // own is the release in config/.
 var own = release{name: "herald", namespace: "herald-system"}
 
-// helms are the labels for Helm's releases only.
+// helms are the labels that only Helm's releases have.
 var helms = []string{"helm.sh/chart", "app.kubernetes.io/managed-by"}
 
 // writeProcesses writes the objects of both processes to config/, rendered from the chart with the values of
-// config/default, so that the two installation methods cannot differ.
+// config/default, so the two installation methods cannot differ.
 func writeProcesses(checkout string) error {
 	config := filepath.Join(checkout, "config")
 	values, err := readValues(filepath.Join(config, "default", "values.yaml"))
@@ -67,7 +67,7 @@ func writeObjects(out *bytes.Buffer, text, component string) error {
 		for _, label := range helms {
 			delete(labels, label)
 		}
-		// The checksum would not follow the ConfigMap, which users patch.
+		// Users patch the ConfigMap, and the checksum would not change with it.
 		delete(part(object, "spec", "template", "metadata", "annotations"), "checksum/config")
 		data, err := yaml.Marshal(object)
 		if err != nil {

@@ -61,7 +61,7 @@ func (v *value) row(out *bytes.Buffer) {
 // longestDefault is the maximum length of a default in a table.
 const longestDefault = 80
 
-// shown returns a default as text for a table cell. Longer ones refer to values.yaml.
+// shown returns a default as text for a table cell, or a reference to values.yaml if it is too long.
 func shown(node *yaml.Node) string {
 	switch {
 	case node.Kind == yaml.MappingNode && len(node.Content) == 0:

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestRights compares everything that each service account may do, through any binding, with the lists in testdata. A
-// new right is a deliberate decision and has to be added there. The chart has no bindings in the teams' namespaces: the
+// TestRights compares each service account's permissions, from all its bindings, with the lists in testdata. A new
+// permission is a deliberate decision and must be added there. The chart has no bindings in the teams' namespaces: the
 // manager creates them, for the roles outreach-team-secrets and outreach-team-credentials.
 func TestRights(t *testing.T) {
 	for _, tc := range []struct{ from, values, account, list string }{
@@ -26,9 +26,9 @@ func TestRights(t *testing.T) {
 		{"evaluation", "", "manager", "manager"},
 		{"evaluation", "", "apiserver", "apiserver"},
 		{"minimal", "", "release", "release"},
-		// An installation without the web application grants no rights for it.
+		// An installation without the web application grants no permissions for it.
 		{"minimal", "web: {enabled: false}", "apiserver", "apiserver-rest"},
-		// An installation for two namespaces has no rights in a third.
+		// An installation for two namespaces has no permissions in a third.
 		{"minimal", "namespaces: [team-a, team-b]", "manager", "manager-namespaces"},
 		{"minimal", "namespaces: [team-a, team-b]", "apiserver", "apiserver-namespaces"},
 	} {
@@ -44,7 +44,7 @@ func TestRights(t *testing.T) {
 }
 
 // TestRightsInTeams checks that the apiserver stores tokens that it cannot read, and that an installation without the
-// web application has no such role.
+// web application has no role for this.
 func TestRightsInTeams(t *testing.T) {
 	role := find(rendered(t, valuesOf(t, "minimal")), "ClusterRole", "outreach-team-credentials")
 	if role == nil {
@@ -87,7 +87,7 @@ func TestRightsOfTrials(t *testing.T) {
 }
 
 // TestNoWildcards checks that no role has a wildcard, which would cover resources that do not exist yet. Only roles for
-// people may have all verbs, and only for posts.
+// users may have all verbs, and only for posts.
 func TestNoWildcards(t *testing.T) {
 	for _, account := range []string{"manager", "apiserver", "release"} {
 		for _, right := range rightsOf(t, rendered(t, valuesOf(t, "full")), "outreach-"+account) {
@@ -98,7 +98,7 @@ func TestNoWildcards(t *testing.T) {
 	}
 }
 
-// rightsOf returns the rights of an account from the roles bound to it, one line for each resource and rule.
+// rightsOf returns an account's permissions from the roles bound to it, one line for each resource and rule.
 func rightsOf(t *testing.T, objects []*unstructured.Unstructured, account string) []string {
 	t.Helper()
 	var rights []string

@@ -12,21 +12,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// clusterScoped are the cluster-scoped resources that Herald's service accounts have rights to.
+// clusterScoped lists the cluster-scoped resources that Herald's service accounts can access.
 var clusterScoped = []string{
 	"clusterroles", "customresourcedefinitions", "namespaces", "subjectaccessreviews", "teams", "teams/status", "tokenreviews",
 	"validatingwebhookconfigurations",
 }
 
-// inNamespaces are the namespaced resources that Herald's service accounts have rights to.
+// inNamespaces lists the namespaced resources that Herald's service accounts can access.
 var inNamespaces = []string{
 	"apikeys", "apikeys/finalizers", "apikeys/status", "connections", "connections/status", "events", "media", "media/status", "notifiers", "notifiers/status", "oauthgrants",
 	"oauthgrants/status", "posts", "posts/status", "postschedules", "postschedules/status", "resourcequotas", "rolebindings", "usages", "usages/status",
 }
 
-// scoped converts a ClusterRole to a template that confines an installation for selected namespaces to them: the value
-// namespaces moves the rules for namespaced resources to a Role in each namespace, bound to the process's account. The
-// condition, if any, decides whether the objects are rendered.
+// scoped converts a ClusterRole to a template that supports installations for selected namespaces: if the value
+// namespaces is set, the rules for namespaced resources move to a Role in each namespace, bound to the process's
+// account. The condition, if any, determines whether the objects are rendered.
 func scoped(text, role, process, condition string) (string, error) {
 	head, body, found := strings.Cut(text, "\nrules:\n")
 	if !found {
@@ -51,7 +51,7 @@ func scoped(text, role, process, condition string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// An installation for selected namespaces does not create them: its Roles need them to exist first.
+	// An installation for selected namespaces does not create namespaces: they must exist before its Roles.
 	everywhere := strings.Replace(installed(string(cluster)), "  - namespaces\n  verbs:\n  - create\n",
 		"  - namespaces\n  verbs:\n  {{- if not .Values.namespaces }}\n  - create\n  {{- end }}\n", 1)
 	helper := "herald.rules." + role
@@ -64,8 +64,8 @@ func scoped(text, role, process, condition string) (string, error) {
 	return fmt.Sprintf("{{- define %q -}}\n%s{{- end }}\n", helper, installed(string(namespaced))) + template, nil
 }
 
-// split divides a rule into a cluster part and a namespaced part. Kubernetes checks the right to bind a ClusterRole in
-// the namespace of the binding.
+// split divides a rule into a cluster part and a namespaced part. Kubernetes checks the permission to bind a
+// ClusterRole in the binding's namespace.
 func split(rule rbacv1.PolicyRule) (cluster, namespaced []rbacv1.PolicyRule, err error) {
 	add := func(to *[]rbacv1.PolicyRule, resources, verbs []string) {
 		if len(resources) > 0 && len(verbs) > 0 {
@@ -97,8 +97,8 @@ func split(rule rbacv1.PolicyRule) (cluster, namespaced []rbacv1.PolicyRule, err
 }
 
 // aboutPeople are the policies for everyone who writes Herald's kinds. In an installation for selected namespaces they
-// only apply there: another installation has its own policies, which exempt its own accounts. The policies for Herald's
-// own accounts apply everywhere.
+// apply only to these: any other installation has its own policies, which exempt its own accounts. The policies for
+// Herald's own accounts apply everywhere.
 var aboutPeople = []string{"marks", "post-marks", "metadata", "post-size"}
 
 // selective limits the policies for everyone to the namespaces that the installation serves.

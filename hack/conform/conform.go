@@ -13,7 +13,7 @@ import (
 	"github.com/yannh/kubeconform/pkg/validator"
 )
 
-// conforms returns an error for objects that a Kubernetes version would reject, and counts those it accepts.
+// conforms returns an error for objects that a Kubernetes version would reject, and the number of accepted objects.
 func conforms(folder, version string, renderings []rendering) (objects int, err error) {
 	v, err := validator.New([]string{filepath.Join(folder, location)}, validator.Opts{KubernetesVersion: version, Strict: true})
 	if err != nil {

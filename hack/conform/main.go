@@ -3,7 +3,7 @@
 
 // Command conform checks manifests: kubeconform reports fields that the oldest or the newest supported Kubernetes does
 // not have, and kube-score reports deviations from its recommendations. Each run generates the schemas from the OpenAPI
-// documents and the CustomResourceDefinitions in pinned Go modules, so that only the module proxy is needed.
+// documents and the CustomResourceDefinitions in pinned Go modules, so it needs only the module proxy.
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// openAPI is the document of a Kubernetes that has one kind, with the oddities of the real documents.
+// openAPI is a document with a single kind that has the oddities of Kubernetes' real documents.
 const openAPI = `{"definitions": {
 	"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {"type": "object", "properties": {
 		"name": {"type": "string"}, "labels": {"type": "object", "additionalProperties": {"type": "string"}}}},

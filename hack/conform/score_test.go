@@ -38,7 +38,7 @@ func TestExplanations(t *testing.T) {
 	}
 }
 
-// TestOptionalChecksAreRun covers the optional checks, which the library runs only if they are named.
+// TestOptionalChecksAreRun covers the optional checks, which the library runs only if they are requested by name.
 func TestOptionalChecksAreRun(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: a:v1}]}\n"
 	findings, err := score("1.32.2", []rendering{{name: "test", text: []byte(pod)}})

@@ -44,7 +44,7 @@ func kubernetes() []string {
 	return []string{filepath.Join("hack", "controlplane", "oldest"), filepath.Join("hack", "controlplane")}
 }
 
-// definitionsOfOthers returns, by module, the CRD files for the chart's objects that belong to other projects.
+// definitionsOfOthers returns other projects' CRD files for objects in the chart, by module.
 func definitionsOfOthers() map[string][]string {
 	return map[string][]string{
 		"github.com/cert-manager/cert-manager": {

@@ -11,7 +11,7 @@ import (
 )
 
 // printChecksums downloads all releases of the pinned versions and prints their lines for checksums.txt. It fails if a
-// file's checksum is not the one that its publisher lists.
+// file's checksum differs from the one its publisher lists.
 func (d *downloader) printChecksums(ctx context.Context, versions map[string]string, w io.Writer) error {
 	releases, err := allReleases(versions)
 	if err != nil {

@@ -96,9 +96,9 @@ func TestPrintChecksums(t *testing.T) {
 	}
 }
 
-// TestSharedVersions checks that the other programs of the first start use Herald's version of each module that both
-// require. Otherwise most of the libraries are compiled twice: two programs share a compiled package only if everything
-// it imports is the same too.
+// TestSharedVersions checks that the other programs built at the first start use Herald's version of each module that
+// both require. Otherwise, most libraries would be compiled twice: two programs share a compiled package only if all
+// its imports are the same, too.
 func TestSharedVersions(t *testing.T) {
 	herald := readVersions(t, "../../go.mod")
 	for _, folder := range []string{"hack/controlplane", "hack/store"} {

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// timeouts limit how long to wait for a server, so that the decision to build instead takes only seconds.
+// timeouts limit how long to wait for a server, so the decision to build instead takes only seconds.
 type timeouts struct {
 	// connect limits connecting and, separately, the TLS handshake; header limits waiting for the response; stall
 	// limits a pause between two parts of the body.
@@ -30,7 +30,7 @@ type timeouts struct {
 
 var defaultTimeouts = timeouts{connect: 3 * time.Second, header: 5 * time.Second, stall: 10 * time.Second}
 
-// unavailableError reports that a file cannot be downloaded right now, so that its program is built instead.
+// unavailableError reports that a file cannot be downloaded right now, so its program is built instead.
 type unavailableError struct {
 	err error
 	// server is true if it is pointless to try other files on the same server.
@@ -40,7 +40,7 @@ type unavailableError struct {
 func (e *unavailableError) Error() string { return e.err.Error() }
 func (e *unavailableError) Unwrap() error { return e.err }
 
-// checksumError reports a file whose SHA-256 is not the pinned one. It is never a reason to build instead.
+// checksumError reports a file whose SHA-256 does not match the pinned one. It is never a reason to build instead.
 type checksumError struct{ address, got, want string }
 
 func (e *checksumError) Error() string {
@@ -54,13 +54,13 @@ DOWNLOADS=https://..., or build from source with DOWNLOADS=off. make controlplan
 
 var errStalled = errors.New("the server stopped sending")
 
-// downloader downloads releases. It tries each once.
+// downloader downloads releases. It does not retry.
 type downloader struct {
 	client   *http.Client
 	timeouts timeouts
 	// mirror replaces the publishers' servers, if it is not empty.
 	mirror string
-	// platform is the one that the programs run on, such as linux/amd64.
+	// platform is the platform of the programs, such as linux/amd64.
 	platform string
 	log      io.Writer
 }
@@ -72,13 +72,13 @@ func newClient(limits timeouts) *http.Client {
 		TLSHandshakeTimeout:   limits.connect,
 		ResponseHeaderTimeout: limits.header,
 		ForceAttemptHTTP2:     true,
-		// The pinned checksum is that of the file as published.
+		// The pinned checksum is for the file as published.
 		DisableCompression: true,
 	}}
 }
 
-// fetchAll downloads those of the named programs that are pinned into a folder, and returns the names of the programs
-// to build.
+// fetchAll downloads the named programs into a folder if they are pinned, and returns the names of the programs to
+// build.
 func (d *downloader) fetchAll(ctx context.Context, pinned pins, into string, names []string) (build []string, err error) {
 	away := map[string]bool{}
 	var unpinned []string
@@ -221,7 +221,7 @@ func megabytes(size int64) string {
 	return fmt.Sprintf(" (%d MB)", (size+500_000)/1_000_000)
 }
 
-// watchedReader reports progress, and keeps errors from the server apart from errors of the disk.
+// watchedReader reports progress, and distinguishes errors from the server from disk errors.
 type watchedReader struct {
 	r        io.Reader
 	progress func()

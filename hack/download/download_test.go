@@ -89,7 +89,7 @@ func sends(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
 }
 
-// breaksOff announces more than it sends, then closes the connection.
+// breaksOff announces more bytes than it sends, then closes the connection.
 func breaksOff(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "1000000")
 	_, _ = io.WriteString(w, content)
@@ -98,7 +98,7 @@ func breaksOff(w http.ResponseWriter, _ *http.Request) {
 // silent accepts a request and never responds.
 func silent(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// stalls sends part of the body and then nothing more.
+// stalls sends part of the body, then nothing.
 func stalls(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Length", "1000000")
 	_, _ = io.WriteString(w, content)
@@ -107,7 +107,7 @@ func stalls(w http.ResponseWriter, r *http.Request) {
 }
 
 var (
-	// patient are timeouts that even a loaded machine does not reach. The others each have one that is reached.
+	// patient has timeouts that even a loaded machine does not reach. The others each have one that is reached.
 	patient   = timeouts{connect: time.Minute, header: time.Minute, stall: time.Minute}
 	noAnswer  = timeouts{connect: time.Minute, header: 250 * time.Millisecond, stall: time.Minute}
 	noContent = timeouts{connect: time.Minute, header: time.Minute, stall: 50 * time.Millisecond}

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command download puts released programs of the control plane into a folder if hack/controlplane/checksums.txt pins
-// their SHA-256, and prints the names of the programs that have to be built instead. An unreachable server costs
-// seconds and is not a failure. A file with a different SHA-256 is.
+// their SHA-256, and prints the names of the programs to build instead. An unreachable server costs seconds and is not
+// a failure. A file with a different SHA-256 is.
 //
 //	download -into bin etcd kube-apiserver   downloads the programs, and prints those to build
 //	download -checksums                      prints the published checksums as lines of checksums.txt
 //
-// It depends on the standard library only, so that the first start compiles it within seconds.
+// It depends only on the standard library, so the first start compiles it within seconds.
 package main
 
 import (

@@ -18,7 +18,7 @@ const (
 	etcdModule       = "go.etcd.io/etcd/server/v3"
 )
 
-// A program is something that its project publishes for some platforms.
+// A program is published by its project for some platforms.
 type program struct {
 	// module is the module in go.mod whose version is downloaded.
 	module    string
@@ -28,8 +28,8 @@ type program struct {
 var (
 	linux = []string{"linux/amd64", "linux/arm64"}
 
-	// programs are those that a first start can download. Kubernetes publishes its servers for Linux only, and etcd's
-	// programs for macOS come as zip files.
+	// programs are the programs that a first start can download. Kubernetes publishes its servers for Linux only, and
+	// etcd's programs for macOS come as zip files.
 	programs = map[string]program{
 		"etcd":                    {etcdModule, linux},
 		"kube-apiserver":          {kubernetesModule, linux},
@@ -46,7 +46,7 @@ type release struct {
 	origin, path string
 	// member is the program's path in a tar.gz archive, or "" if the file is the program itself.
 	member string
-	// sums is the path of the publisher's own checksums.
+	// sums is the path of the publisher's checksums.
 	sums string
 }
 

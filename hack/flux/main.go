@@ -30,7 +30,7 @@ import (
 const usage = `Usage:
   flux KUBECONFIG FOLDER TIMEOUT   apply a folder as a Kustomization with wait: true; print what was done with each object`
 
-// pollEvery is how often an object's readiness is checked. Flux checks every five seconds.
+// pollEvery is the interval at which an object's readiness is checked. Flux checks every five seconds.
 const pollEvery = 200 * time.Millisecond
 
 // The field manager of kustomize-controller, and the group of its labels and annotations.

@@ -15,7 +15,7 @@ import (
 // certificatesPath is the first path where Go looks for the system's certificate authorities.
 const certificatesPath = "/etc/ssl/certs/ca-certificates.crt"
 
-// certificatesModule is where the authorities come from: Mozilla's list, maintained by the Go project. Unlike a
+// certificatesModule is the source of the authorities: Mozilla's list, maintained by the Go project. Unlike a
 // distribution's package, a version of a Go module remains available, and go.sum verifies it.
 const certificatesModule = "golang.org/x/crypto/x509roots/fallback"
 

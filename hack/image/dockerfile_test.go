@@ -138,7 +138,8 @@ func TestUnpack(t *testing.T) {
 }
 
 // TestToolchain checks that go.mod, the modules whose programs are in images, and the Dockerfile pin the same patch
-// version of Go, whatever version the build machine has. The Dockerfile also pins the image's digest, since a tag can move.
+// version of Go, regardless of the build machine's version. The Dockerfile also pins the image's digest, since a tag
+// can move.
 func TestToolchain(t *testing.T) {
 	t.Parallel()
 	found := map[string]string{}

@@ -70,7 +70,7 @@ func unpackFFmpeg(lock debian.Lock, architecture, cache string) (tree.Tree, []*d
 	return debian.Closure(packages, architecture, ffmpegPath)
 }
 
-// pinFFmpeg rewrites the lock files for the current packages. It downloads all of ffmpeg's dependencies to find out
+// pinFFmpeg rewrites the lock files for the current packages. It downloads all of ffmpeg's dependencies to determine
 // which are linked, and locks only those.
 func pinFFmpeg(dir, cache string, architectures []string, today time.Time) error {
 	for _, architecture := range architectures {

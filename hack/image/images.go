@@ -10,7 +10,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// user is the user that the images run as. It is numeric, so that Kubernetes can verify that it is not root, and has no
+// user is the user that the images run as. It is numeric, so Kubernetes can verify that it is not root, and has no
 // entry in /etc/passwd.
 const user = "65532:65532"
 
@@ -18,7 +18,7 @@ const user = "65532:65532"
 type definition struct {
 	// name is the name of the image and of its target in the Dockerfile.
 	name, title, description string
-	// program is the file name of the Go program, which is in the root folder and is the entrypoint.
+	// program is the file name of the Go program in the root folder, which is the entrypoint.
 	program string
 	// arguments are the program's default arguments.
 	arguments []string
@@ -88,7 +88,7 @@ var definitions = []definition{
 // release is the metadata that all images of a build share.
 type release struct {
 	version, revision string
-	// created is the time of the commit. With the time of the build, every build would produce a different image.
+	// created is the time of the commit. The build time would make every build produce a different image.
 	created time.Time
 }
 

@@ -40,7 +40,7 @@ var architectures = []string{"amd64", "arm64"}
 // stamp is the release of the packed images.
 var stamp = release{version: "v1.2.3", revision: "0123456789abcdef0123456789abcdef01234567", created: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 
-// built is the folder with the programs that most tests use.
+// built is the folder that programs returns.
 var built string
 
 func TestMain(m *testing.M) {

@@ -23,7 +23,7 @@ var shipped = []struct{ program, folder, packages string }{
 	{"herald-store", "hack/store", "."},
 }
 
-// writeLicences writes docs/licences.md in the repository at o.out, and prints how many modules it lists.
+// writeLicences writes docs/licences.md in the repository at o.out, and prints the number of modules listed.
 func writeLicences(o options, stdout io.Writer) error {
 	store, err := openLicences()
 	if err != nil {

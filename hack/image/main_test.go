@@ -36,7 +36,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestLocksAreComplete parses the lock files, which are otherwise read only when the image with ffmpeg is packed, and that
+// TestLocksAreComplete parses the lock files, which are otherwise read only when the image with ffmpeg is packed, which
 // needs the network.
 func TestLocksAreComplete(t *testing.T) {
 	for _, architecture := range architectures {

@@ -46,8 +46,8 @@ type content struct {
 	components []cdx.Component
 }
 
-// content returns the content of the image. The layers that change least come first, so that a new version shares them
-// with the old one.
+// content returns the content of the image. The layers that change least come first, so a new version shares them with
+// the previous one.
 func (p packer) content(d definition, architecture string) (content, error) {
 	authorities, err := certificates()
 	if err != nil {

@@ -85,14 +85,14 @@ func render() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// patterns gives names to the patterns that Kubernetes has names for.
+// patterns contains the names that Kubernetes has for some patterns.
 var patterns = map[string]string{
 	`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`:                                                                                 "an RFC 1123 label",
 	`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`:                                               "an RFC 1123 subdomain",
 	`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`: "a qualified name",
 }
 
-// rank returns a kind's place on the page.
+// rank returns a kind's position on the page.
 func rank(kind string) int {
 	if i := slices.Index(firstKinds, kind); i >= 0 {
 		return i
@@ -161,7 +161,7 @@ func fields(out *bytes.Buffer, path string, schema *apiextensions.JSONSchemaProp
 	return rules
 }
 
-// isCondition reports whether a schema is that of metav1.Condition, whose fields are the same everywhere.
+// isCondition reports whether a schema describes a metav1.Condition, whose fields are always the same.
 func isCondition(schema *apiextensions.JSONSchemaProps) bool {
 	_, transition := schema.Properties["lastTransitionTime"]
 	_, reason := schema.Properties["reason"]
@@ -288,7 +288,7 @@ func line(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`).Replace(strings.Join(strings.Fields(text), " "))
 }
 
-// maxLine is the length of a line at which the next word starts another. A code span may exceed it.
+// maxLine is the line length at which text is wrapped. A code span may exceed it.
 const maxLine = 140
 
 // wrap breaks text into lines, outside code spans, and indents all but the first.

@@ -26,9 +26,8 @@ func demoPlatforms() []v1alpha1.Platform {
 	return platforms
 }
 
-// granter returns a function that returns a platform's demo account with valid tokens. It sends a PUT without changes
-// to the sandbox, which renews the tokens of an account that has lost them. The account on Bluesky is on Bluesky's own
-// server, where that is installed.
+// granter returns a Grant. It sends a PUT without changes to the sandbox, which issues new tokens to an account that
+// has lost its own. The Bluesky account is on Bluesky's own server if that is installed.
 func granter(setup *processes.Setup) cluster.Grant {
 	client, sandboxURL := &http.Client{}, setup.URL(processes.Sandbox)
 	return func(ctx context.Context, platform v1alpha1.Platform) (account cluster.Account, err error) {

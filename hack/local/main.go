@@ -37,10 +37,10 @@ Environment:
   KUBEBUILDER_ASSETS   folder with etcd and kube-apiserver to use instead of building them
 `
 
-// errInterrupted is the cause when the context is cancelled after Ctrl-C or a termination signal.
+// errInterrupted is the cause of a context that is cancelled by Ctrl-C or a termination signal.
 var errInterrupted = errors.New("interrupted")
 
-// parentPoll is how often to check whether the parent process has exited.
+// parentPoll is the interval at which to check whether the parent process has exited.
 const parentPoll = 250 * time.Millisecond
 
 // app is the state that both commands share.
@@ -97,7 +97,7 @@ func interruptible() (context.Context, <-chan struct{}) {
 		close(force)
 	}()
 	go func() {
-		// make forwards SIGTERM and the terminal sends Ctrl-C to all processes, but a killed make does not send a
+		// make forwards SIGTERM, and the terminal sends Ctrl-C to all processes, but a killed make does not send a
 		// signal.
 		parent := os.Getppid()
 		for range time.Tick(parentPoll) {

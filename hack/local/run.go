@@ -25,7 +25,7 @@ import (
 const (
 	defaultSitePort = 8080
 	// restartDelay is the pause before restarting a process that exited right after it started. It keeps a restart well
-	// within the documented half second, and keeps a process that cannot start from using up the processor.
+	// within the documented half second, and keeps a process that cannot start from using up the CPU.
 	restartDelay = 150 * time.Millisecond
 	// leftoverLimit is how long to wait for the processes of a killed run to exit.
 	leftoverLimit = 10 * time.Second
@@ -62,7 +62,8 @@ func (a *app) run(ctx context.Context) error {
 	return a.supervise(ctx, setup, group, started)
 }
 
-// reset removes all state of earlier runs. The lock files are kept: a run that starts now must use the same ones.
+// reset removes all state of earlier runs. The lock files are kept: a run that starts at the same time must use the
+// same files.
 func (a *app) reset(ctx context.Context) error {
 	if _, err := a.acquireState(ctx); err != nil {
 		return err
@@ -103,7 +104,7 @@ func (a *app) acquireState(ctx context.Context) (*supervisor.Group, error) {
 	return group, errors.Join(err, a.removeEnv())
 }
 
-// acquireLock locks .local. The system releases the lock when this process exits, for whatever reason.
+// acquireLock locks .local. The system releases the lock when this process exits for any reason.
 func (a *app) acquireLock() (err error) {
 	path := a.state(lockName)
 	if a.lock, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// explanations are the reasons why surviving mutants are equivalent to the original, by the mutant's key.
+// explanations contains the reasons why surviving mutants are equivalent to the original, by the mutant's key.
 type explanations map[string]string
 
 // readExplanations parses paragraphs: lines that start with "#" are a reason, and each line below is the key of a

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command mutation makes small changes to the code, one at a time, and runs the tests on each. A change that they do
-// not detect is a rule without a test. `make test-mutation` runs it; README.md explains why Herald has its own tool.
+// not detect means that a rule has no test. `make test-mutation` runs it; README.md explains why Herald has its own
+// tool.
 package main
 
 import (
@@ -21,7 +22,7 @@ import (
 	"time"
 )
 
-// Limits of a test run. An endless loop or unbounded growth is stopped and counts as detected.
+// Limits of a test run. A mutant that causes an endless loop or unbounded growth is stopped and counts as detected.
 const (
 	// leastTimeout is the timeout for fast tests. It grows by slowdown times the duration without a mutant.
 	leastTimeout  = 20 * time.Second
@@ -29,8 +30,8 @@ const (
 	testMemoryKiB = 8 << 20
 )
 
-// alsoTested are packages whose tests cover another package too. They run if the tests of that package do not detect a
-// mutant.
+// alsoTested lists, for some packages, others whose tests cover them as well. These run if the package's own tests do
+// not detect a mutant.
 var alsoTested = map[string][]string{
 	"posting":          {"posting/rules", "posting/attempt", "posting/delivery"},
 	"posting/record":   {"posting/delivery"},
@@ -58,7 +59,7 @@ type suite struct {
 type run struct {
 	root    string
 	reasons explanations
-	// used are the explanations that survivors needed.
+	// used contains the explanations that survivors needed.
 	used map[string]bool
 	// viable counts the mutants that compile, explained the equivalent survivors, and unexplained the others.
 	viable, explained, unexplained int
@@ -153,7 +154,8 @@ func (s *suite) run(ctx context.Context, number int, short bool) ([]byte, error)
 	command := exec.CommandContext(ctx, "sh", "-c", limited)
 	command.Dir = s.dir
 	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, number))
-	// Tests that crash leave the programs that they started. These would hold the output open, and run until the next boot.
+	// Tests that crash leave the programs they started running. These would keep the output open, and run until the
+	// next boot.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.WaitDelay = time.Second
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }

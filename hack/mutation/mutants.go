@@ -16,10 +16,10 @@ import (
 
 // mutant is one small change to a function.
 type mutant struct {
-	// file is the path from the module's root; line is the line that changes, counted from 1.
+	// file is the path from the module's root; line is the changed line, counted from 1.
 	file string
 	line int
-	// function is the function that changes, with its receiver's type: "Client.Do".
+	// function is the changed function, with its receiver's type: "Client.Do".
 	function string
 	// before and after are the changed lines, each joined into one.
 	before, after string
@@ -27,7 +27,7 @@ type mutant struct {
 	body string
 }
 
-// key identifies a mutant wherever it is in the file, until its line or its function's name changes.
+// key identifies a mutant regardless of its position in the file, until its line or its function's name changes.
 func (m *mutant) key() string {
 	return m.file + " " + m.function + ": " + m.before + " => " + cmp.Or(m.after, "(nothing)")
 }
@@ -158,7 +158,7 @@ func (m *mutator) visit(node ast.Node) bool {
 	return true
 }
 
-// negate negates a condition, unless it is a comparison or a combination of comparisons: those have separate mutants.
+// negate negates a condition, unless it is a comparison or a combination of comparisons, which have their own mutants.
 func (m *mutator) negate(condition ast.Expr) {
 	switch c := condition.(type) {
 	case *ast.CallExpr, *ast.Ident, *ast.SelectorExpr:

@@ -31,8 +31,8 @@ import (
 var mutantAtWork, _ = strconv.Atoi(os.Getenv("` + variable + `"))
 `
 
-// program is a package together with all of its mutants, so that it is built only once: each function starts with a
-// switch over its mutants.
+// program is a package together with all of its mutants, so it is built only once: each function starts with a switch
+// over its mutants.
 type program struct {
 	root, dir string
 	sources   []source
@@ -137,7 +137,7 @@ func packageClause(text []byte) (string, error) {
 }
 
 // withMutants returns the text of a file whose functions include their mutants. number is the number of the last mutant
-// before this file, and is advanced.
+// before this file, and is increased.
 func (s *source) withMutants(number *int, notBuilt map[int]bool) []byte {
 	var text bytes.Buffer
 	done := 0
@@ -151,7 +151,7 @@ func (s *source) withMutants(number *int, notBuilt map[int]bool) []byte {
 				continue
 			}
 			// With the line directive, compiler errors identify the mutant. A separate function keeps the body's labels
-			// and returns valid.
+			// and return statements valid.
 			call := fmt.Sprintf("func() %s {\n//line mutant%d:1\n%s\n}()", f.results, *number, f.mutants[j].body[1:len(f.mutants[j].body)-1])
 			if f.results == "" {
 				fmt.Fprintf(&text, "case %d:\n%s\nreturn\n", *number, call)

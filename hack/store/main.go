@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command herald-store is the S3-compatible store for the local run and for trials in a cluster. It is the Versity
-// gateway over two folders, one for the objects and one for their metadata, so that it works on file systems without
+// gateway over two folders, one for the objects and one for their metadata, so it works on file systems without
 // extended attributes. It has one root key and creates its bucket at startup.
 package main
 
@@ -41,8 +41,8 @@ type options struct {
 	allowRemote                                              bool
 }
 
-// credentials is the root key from the file given by --credentials. It is not a flag: every user of a machine can read
-// command lines.
+// credentials is the root key from the file given by --credentials. It is not a flag, because every user of a machine
+// can read command lines.
 type credentials struct {
 	AccessKey string `json:"accessKey"`
 	SecretKey string `json:"secretKey"`
@@ -139,8 +139,8 @@ func readCredentials(path string) (credentials, error) {
 	return key, nil
 }
 
-// maxCopy is the largest file that can be copied within the store, as in Amazon S3. If it were not set, the gateway
-// would copy nothing.
+// maxCopy is the largest file that can be copied within the store, as in Amazon S3. If it is not set, the gateway does
+// not copy any file.
 const maxCopy = 5 << 30
 
 // openBackend opens the folders in dir. It first removes an empty bucket folder, which a kill may have left while the

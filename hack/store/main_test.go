@@ -26,7 +26,7 @@ type instance struct {
 	stop func()
 }
 
-// startStore starts a store on a data folder and returns when it responds. The store runs until stop is called or the
+// startStore starts a store on a data folder and waits until it responds. The store runs until stop is called or the
 // test is over.
 func startStore(t *testing.T, dir string) *instance {
 	t.Helper()

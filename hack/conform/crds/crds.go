@@ -1,7 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crds keeps modules in go.mod whose CustomResourceDefinitions are read. It imports one small package of each.
+// Package crds imports one small package of each module whose CustomResourceDefinitions are read, to keep the modules
+// in go.mod.
 package crds
 
 import (

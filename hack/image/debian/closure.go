@@ -22,8 +22,8 @@ import (
 // default.
 var triplets = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
 
-// Base is the package that contains the system's name, from which scanners identify the distribution, and the texts of
-// common licences that other packages refer to.
+// Base is the package with the system's name, by which scanners identify the distribution, and with the texts of common
+// licences that other packages refer to.
 const Base = "base-files"
 
 // closure collects a program and the libraries it links to.
@@ -40,7 +40,7 @@ type linkage func(content []byte) (loader string, needed []string, err error)
 
 // Closure returns a program with its loader and its direct and indirect libraries, and the packages that contain them,
 // sorted by name. It leaves out libraries that are only opened at run time, such as drivers. Each library is stored
-// under the name it is linked by, in the loader's first folder, so that neither links nor caches are needed.
+// under the name it is linked by, in the loader's first folder, so neither links nor caches are needed.
 func Closure(packages []*Package, architecture, program string) (tree.Tree, []*Package, error) {
 	return collect(packages, architecture, program, elfLinkage)
 }
@@ -138,7 +138,7 @@ func (c *closure) find(name string) (string, bool) {
 	}
 	var elsewhere []string
 	for file := range c.owner {
-		// Skip libraries for newer processors, which do not run on all.
+		// Skip libraries that run only on newer processors.
 		if path.Base(file) == name && !strings.Contains(file, "/glibc-hwcaps/") {
 			elsewhere = append(elsewhere, file)
 		}

@@ -92,7 +92,7 @@ func verify(path, sum string) error {
 // run runs a program and returns its output.
 func run(name string, arguments ...string) ([]byte, error) {
 	command := exec.Command(name, arguments...)
-	// Print messages in one language, whatever the machine's locale is.
+	// Print messages in the same language regardless of the machine's locale.
 	command.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr

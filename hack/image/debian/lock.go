@@ -19,8 +19,8 @@ import (
 
 // Lock pins packages for one architecture.
 type Lock struct {
-	// Taken is the day when these packages were the newest, as YYYYMMDD. The archive of old packages is addressed by
-	// day.
+	// Taken is a day, as YYYYMMDD, on which these packages were the latest. The archive's addresses of old packages
+	// contain the day.
 	Taken    string
 	Packages []Pin
 }

@@ -35,8 +35,8 @@ func Unpack(file string) (*Package, error) {
 	}
 	p := &Package{Control: control, Files: map[string][]byte{}, Links: map[string]string{}}
 	p.Name, p.Version, p.Architecture = field(control, "Package"), field(control, "Version"), field(control, "Architecture")
-	// If the field is missing, the source package has the same name. A version in parentheses is that of the source
-	// package.
+	// If the field is missing, the source package has the same name. A version in parentheses is the source package's
+	// version.
 	p.Source, _, _ = strings.Cut(field(control, "Source"), " ")
 	if p.Source == "" {
 		p.Source = p.Name

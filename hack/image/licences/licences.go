@@ -22,15 +22,15 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// Allowed are the SPDX identifiers of the licences that a module may have: those that allow a program to be distributed
-// under the Apache License with just their text. MPL-2.0 also requires the source of the module's files, which the
-// module's address provides.
+// Allowed lists the SPDX identifiers of the licences that a module may have. A program that includes their text can be
+// distributed under the Apache License. MPL-2.0 also requires the source of the module's files, which the module's
+// address provides.
 var Allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "Unlicense", "0BSD", "Zlib"}
 
 // confidence is the classifier's minimum score. Its own tools use 0.8.
 const confidence = 0.8
 
-// standard is what Go calls the standard library's path.
+// standard is Go's name for the standard library's path.
 const standard = "std"
 
 // File is a licence text, or a notice that belongs to one.
@@ -51,7 +51,7 @@ type Module struct {
 // file matches the file names of licences and notices.
 var file = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense|notice|patents|copyright)([-_.].*)?$`)
 
-// Of returns the licences of a module in the module cache, or of the standard library in goroot. It fails if there is
+// Of returns the licences of a module in the module cache or, for the standard library, in goroot. It fails if there is
 // none, or if one is not allowed.
 func Of(m debug.Module, cache, goroot string) (Module, error) {
 	found := Module{Path: m.Path, Version: m.Version}

@@ -25,7 +25,7 @@ type Store struct {
 	known         map[debug.Module]Module
 }
 
-// Open reads its folders from the go command.
+// Open returns the Store of the go command in PATH.
 func Open() (*Store, error) {
 	out, err := run("", "env", "GOMODCACHE", "GOROOT")
 	if err != nil {

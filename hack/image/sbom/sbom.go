@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sbom lists the contents of an image, in CycloneDX format. The list comes from the sources of the image: the
-// module versions that Go records in a program, and the unpacked Debian packages.
+// Package sbom lists the contents of an image, in CycloneDX format. The list is based on the same inputs as the image:
+// the module versions that Go records in a program, and the unpacked Debian packages.
 package sbom
 
 import (
@@ -36,7 +36,7 @@ type Subject struct {
 }
 
 // GoProgram returns the components of a program: the program itself, Go's standard library, and the modules. version
-// replaces the version recorded for the program's own module, which is just the checkout.
+// replaces the version recorded for the program's own module, which is only the checkout's.
 func GoProgram(file, version string) ([]cdx.Component, error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// atOnce is how many objects are applied concurrently.
+// atOnce is the number of objects applied concurrently.
 const atOnce = 8
 
 // first are the kinds that others depend on.
@@ -57,7 +57,7 @@ func ApplyFolders(ctx context.Context, c client.Client, folders ...string) error
 	return waitEstablished(ctx, c, objects)
 }
 
-// applyAll applies the objects whose kind is in first, or all others.
+// applyAll applies either the objects whose kind is in first, or all others.
 func applyAll(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, isFirst bool) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)

@@ -23,7 +23,7 @@ import (
 // fieldOwner is the field manager of the local run.
 const fieldOwner = "herald-local"
 
-// pollEvery is how often Until polls.
+// pollEvery is the interval at which Until polls.
 const pollEvery = 50 * time.Millisecond
 
 // NewClient returns a client for the kubeconfig that supports all kinds in this package. It does not send a request
@@ -33,7 +33,7 @@ func NewClient(kubeconfig string) (client.WithWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The server has no other users; if limits are needed, its priority and fairness configuration sets them.
+	// The server has no other users. Its priority and fairness configuration sets any limits that are needed.
 	config.QPS = -1
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {

@@ -19,14 +19,14 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// broken are the reasons of Connections that need new tokens.
+// broken lists the reasons in the Ready condition of Connections that need new tokens.
 var broken = []string{
 	v1alpha1.ReasonTokenExpired, v1alpha1.ReasonRevoked, v1alpha1.ReasonCredentialsNotFound, v1alpha1.ReasonCredentialsInvalid,
 }
 
 // connect creates the connection to the platform's demo account and waits until Herald can publish to it. If the
-// platform rejects its tokens, connect replaces them once, as a user does who connects again. A connection that a user
-// has disabled remains disabled.
+// platform rejects its tokens, connect replaces them once, as when a user reconnects. A connection that a user has
+// disabled remains disabled.
 func connect(ctx context.Context, c client.Client, platform v1alpha1.Platform, grant Grant) error {
 	key := client.ObjectKey{Namespace: DemoNamespace, Name: ConnectionName(platform)}
 	connection := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -86,7 +86,7 @@ func firstConnect(ctx context.Context, c client.Client, connection *v1alpha1.Con
 	return CreateConnection(ctx, c, connection, platform, account)
 }
 
-// demoServer is the server of Mastodon accounts. The sandbox answers instead of it.
+// demoServer is the server name in Mastodon accounts. Requests go to the sandbox instead.
 const demoServer = "https://mastodon.example"
 
 // CreateConnection creates a named connection to an account, and the Secret with its tokens. It leaves existing objects
@@ -109,7 +109,7 @@ func CreateConnection(ctx context.Context, c client.Client, connection *v1alpha1
 // credentialsName returns the name of a demo connection's Secret.
 func credentialsName(connection *v1alpha1.Connection) string { return connection.Name + "-credentials" }
 
-// accountID returns the id of a demo account in its connection.
+// accountID returns a demo account's id as its connection contains it.
 func accountID(platform v1alpha1.Platform, account Account) string {
 	if platform == v1alpha1.PlatformMastodon {
 		return account.ID + "@" + strings.TrimPrefix(demoServer, "https://")
@@ -117,8 +117,8 @@ func accountID(platform v1alpha1.Platform, account Account) string {
 	return account.ID
 }
 
-// reconnect replaces tokens that the platform rejects. If the demo account is another one by now, it replaces the
-// connection as well: Bluesky's own server takes the sandbox's place once it is installed.
+// reconnect replaces tokens that the platform rejects. If the demo account has changed, it replaces the connection as
+// well: Bluesky's own server takes the sandbox's place once it is installed.
 func reconnect(ctx context.Context, c client.Client, connection *v1alpha1.Connection, platform v1alpha1.Platform, grant Grant) error {
 	account, err := grant(ctx, platform)
 	if err != nil {
@@ -135,8 +135,8 @@ func reconnect(ctx context.Context, c client.Client, connection *v1alpha1.Connec
 	return err
 }
 
-// replace creates a connection with its name for another account. It deletes the demo's Secret only, and no other that a user has
-// put in its place.
+// replace recreates a connection under the same name for another account. It deletes only the demo's Secret, not one
+// that a user has put in its place.
 func replace(ctx context.Context, c client.Client, connection *v1alpha1.Connection, platform v1alpha1.Platform, account Account) error {
 	old := connection.DeepCopy()
 	demo := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: credentialsName(old)}}

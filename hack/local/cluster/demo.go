@@ -35,7 +35,7 @@ type Account struct {
 	AccessToken  string   `json:"access_token"`
 	RefreshToken string   `json:"refresh_token"`
 	Scopes       []string `json:"scopes"`
-	// ExpiresAt is when the access token expires, in RFC 3339, or "" if it does not.
+	// ExpiresAt is the access token's expiry in RFC 3339, or "" if it does not expire.
 	ExpiresAt string `json:"expires_at"`
 }
 
@@ -90,7 +90,7 @@ func LargeBudget() v1alpha1.TeamBudget {
 	}
 }
 
-// linkBinding gives the user of the one-time link all rights in the demo team.
+// linkBinding gives the user of the one-time link all permissions in the demo team.
 func linkBinding() *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: DemoNamespace, Name: "herald-link"},

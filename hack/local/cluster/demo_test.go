@@ -28,7 +28,7 @@ const demoX = "demo-x"
 // only while its token is goodToken.
 type manager struct {
 	goodToken string
-	// refusal is the reason of a connection that has another token.
+	// refusal is the reason in the Ready condition of a connection with another token.
 	refusal string
 }
 
@@ -203,7 +203,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// TestDemoBindsTheLinkUser checks that the user of the one-time link has all rights in the demo team.
+// TestDemoBindsTheLinkUser checks that the user of the one-time link has all permissions in the demo team.
 func TestDemoBindsTheLinkUser(t *testing.T) {
 	c := newCluster(t, manager{})
 	if _, err := Demo(t.Context(), c, nil, nil); err != nil {

@@ -12,9 +12,9 @@ import (
 	"sync"
 )
 
-// The ports are below the operating systems' ephemeral ranges (Linux: 32768 and up, macOS: 49152 and up). A port in
-// such a range could be taken by another program before its process listens or while it restarts: by any client, even
-// one that dials this very port and connects to itself.
+// The ports are below the operating systems' ephemeral ranges (Linux: 32768 and up, macOS: 49152 and up). Another
+// program could take a port in such a range before its process listens or while it restarts: any client, even one that
+// dials this very port and connects to itself.
 const (
 	first = 20000
 	count = 10000
@@ -32,7 +32,7 @@ func IsFree(port int) bool {
 	return listener.Close() == nil
 }
 
-// Start returns the first port to try. Callers pass different numbers, so that they rarely choose the same ports.
+// Start returns the first port to try. Callers pass different numbers, so they rarely choose the same ports.
 func Start(number uint32) int { return first + int(number%count) }
 
 // From returns the first free and unused port at or after start, wrapping around once, and the port at which to

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/hack/local/supervisor"
 )
 
-// blueskyHandle is the handle of the account on Bluesky's server, which reserves names such as demo.
+// blueskyHandle is the account's handle on Bluesky's server, which reserves names such as demo.
 const blueskyHandle = "herald-demo.test"
 
 // FindBluesky returns the folder of Bluesky's server in a checkout, or "" if `make bluesky` has not installed it.
@@ -30,7 +30,7 @@ func FindBluesky(checkout string) string {
 	return folder
 }
 
-// NoBluesky describes how to get Bluesky's server, which is not installed. A run does not install it: that takes minutes,
+// NoBluesky returns instructions for installing Bluesky's server. A run does not install it, because that takes minutes
 // and may fail. have reports whether a program is in PATH.
 func NoBluesky(system string, have func(program string) bool) string {
 	if system != "linux" {
@@ -57,7 +57,7 @@ func nodeIn(folder string) string {
 	return filepath.Join(folder, "node_modules", "node-"+runtime.GOOS+"-"+arch, "bin", "node")
 }
 
-// BlueskyServer is the server that Bluesky's makers publish, with one account.
+// BlueskyServer is Bluesky's own server, with one account.
 func (s *Setup) BlueskyServer() supervisor.Spec {
 	return supervisor.Spec{
 		Name: Bluesky, Path: nodeIn(s.Bluesky), Grace: serverGrace, Ready: s.answers(Bluesky, "/xrpc/_health"),

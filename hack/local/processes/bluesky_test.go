@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/hack/local/workspace"
 )
 
-// TestBlueskyIsOptional checks that a run uses Bluesky's server only where it is installed, and otherwise the sandbox.
+// TestBlueskyIsOptional checks that a run uses Bluesky's server only if it is installed, and the sandbox otherwise.
 func TestBlueskyIsOptional(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
@@ -50,7 +50,7 @@ func TestBlueskyIsOptional(t *testing.T) {
 	}
 }
 
-// TestNoBluesky checks what a user reads in a run without Bluesky's server.
+// TestNoBluesky checks the instructions that a run without Bluesky's server prints.
 func TestNoBluesky(t *testing.T) {
 	const command = "`make bluesky` installs Bluesky's own server for the next run"
 	for name, tc := range map[string]struct {

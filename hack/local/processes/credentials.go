@@ -42,7 +42,7 @@ const (
 const Admin = "admin"
 
 // users are the Kubernetes user name and group of each identity. The manager and the apiserver have the names of their
-// service accounts in a cluster, so they have exactly the rights in config/rbac.
+// service accounts in a cluster, so they have exactly the permissions in config/rbac.
 var users = map[string][2]string{
 	Admin: {"herald-local-admin", "system:masters"},
 	// The controller manager deletes and counts objects of all kinds. In a cluster, each of its controllers has its own
@@ -83,7 +83,8 @@ func (s *Setup) writeCredentials() error {
 }
 
 // ensureCertificate creates a key and a self-signed certificate. All servers and clients of the control plane share it,
-// so every user who can read the key has all rights. The certificate is written last, to mark the pair as complete.
+// so every user who can read the key has all permissions. The certificate is written last, to mark the pair as
+// complete.
 func (s *Setup) ensureCertificate(now time.Time) error {
 	if _, err := os.Stat(s.certificateFile()); !errors.Is(err, os.ErrNotExist) {
 		return err

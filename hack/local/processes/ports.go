@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/hack/local/workspace"
 )
 
-// choosePorts returns a free port for every name, but never avoid. It reuses the ports stored in file if they are free,
-// so that addresses do not change from run to run.
+// choosePorts returns a free port other than avoid for every name. It reuses the ports stored in file if they are free,
+// so addresses do not change from run to run.
 func choosePorts(file string, names []string, avoid int) (map[string]int, error) {
 	remembered, err := readPorts(file)
 	if err != nil {
@@ -59,7 +59,7 @@ func readPorts(file string) (map[string]int, error) {
 	return found, nil
 }
 
-// startingPort depends on the checkout, so that two checkouts rarely choose the same ports.
+// startingPort returns a port that depends on the checkout, so two checkouts rarely choose the same ports.
 func startingPort(file string) int {
 	hash := fnv.New32a()
 	hash.Write([]byte(file))

@@ -19,8 +19,8 @@ import (
 	"github.com/herald-social/herald/hack/local/supervisor"
 )
 
-// Graces are how long a process may take to shut down before it is killed. The manager and the apiserver get longer,
-// because they finish open calls and requests.
+// The times that a process may take to shut down before it is killed. The manager and the apiserver get longer, because
+// they finish open calls and requests.
 const (
 	heraldGrace = 30 * time.Second
 	serverGrace = 10 * time.Second
@@ -113,7 +113,7 @@ func (s *Setup) Store() supervisor.Spec {
 	}}
 }
 
-// Sandbox runs the simulated platforms. It keeps published posts in memory, unless the arguments change that.
+// Sandbox runs the simulated platforms. By default, it keeps published posts in memory.
 func (s *Setup) Sandbox(more ...string) supervisor.Spec {
 	return supervisor.Spec{
 		Name: Sandbox, Path: filepath.Join(s.Bin, "herald-sandbox"), Grace: serverGrace, Ready: s.answers(Sandbox, "/_control/calls"),
@@ -126,7 +126,7 @@ func (s *Setup) Manager() supervisor.Spec {
 	return s.herald(Manager, s.answers(managerHealth, "/readyz"), "--leader-identity", "local-manager")
 }
 
-// ManagerAs is another manager with its own identity, which is also its name, and a changed configuration. Its health
+// ManagerAs is another manager with a changed configuration and its own identity, which is also its name. Its health
 // port is one of MorePorts.
 func (s *Setup) ManagerAs(name string, edit func(*configv1alpha1.ManagerConfiguration)) (supervisor.Spec, error) {
 	config := s.managerConfiguration()
@@ -152,7 +152,7 @@ func (s *Setup) herald(name string, ready func(context.Context) error, more ...s
 	return supervisor.Spec{Name: name, Path: filepath.Join(s.Bin, "herald"), Grace: heraldGrace, Ready: ready, Args: append(args, more...)}
 }
 
-// answers returns a check that requests a page and expects status 200.
+// answers returns a readiness check that requests a page and expects status 200.
 func (s *Setup) answers(port, path string) func(context.Context) error {
 	// Keep no connections, because the servers may be killed at any time.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

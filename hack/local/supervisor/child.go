@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	// steady is how long a process must have run to be restarted without a pause.
+	// steady is the time that a process must have run to be restarted without a pause.
 	steady = time.Second
 	// startLimit is how long a process may take to become ready. It is generous, for busy machines.
 	startLimit = 2 * time.Minute
 	// readyPoll and readyLimit are the interval and the timeout of readiness checks.
 	readyPoll  = 50 * time.Millisecond
 	readyLimit = 5 * time.Second
-	// tooManyExits is how often a process may exit before it is first ready. One or two exits can be harmless, if a
-	// dependency starts a moment later.
+	// tooManyExits is the number of exits before a process is first ready at which waiting fails. One or two exits can
+	// be harmless, if a dependency starts a moment later.
 	tooManyExits = 5
-	// shownLog is how much of the end of its log is shown if a process does not start, in bytes.
+	// shownLog is the number of bytes shown from the end of a process's log if it does not start.
 	shownLog = 2000
 )
 
@@ -138,7 +138,7 @@ func (c *Child) supervise(stopping, killing <-chan struct{}) {
 	}
 }
 
-// runOnce runs one incarnation until it exits, and returns why it did.
+// runOnce runs one incarnation until it exits, and returns the reason.
 func (c *Child) runOnce(stopping, killing <-chan struct{}) string {
 	log, err := os.OpenFile(c.LogPath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

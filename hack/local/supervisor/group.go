@@ -28,14 +28,14 @@ const leftoverPoll = 10 * time.Millisecond
 // that group without checking who is in it.
 type Group struct {
 	file *os.File
-	// starts are the calls to make on serve's thread.
+	// starts receives the calls to make on serve's thread.
 	starts chan func()
 	// leader is the id of the process group, or zero before the first start.
 	leader int
 }
 
 // OpenGroup opens the group file at path. It kills any processes left over from an earlier run and waits for them to
-// exit or for ctx to be done. The caller must ensure that the file is not used otherwise.
+// exit or for ctx to be done. The caller must ensure that nothing else uses the file.
 func OpenGroup(ctx context.Context, path string) (*Group, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -53,7 +53,8 @@ func openGroup(t *testing.T, path string) *Group {
 	return group
 }
 
-// TestChildrenDieWithTheirParent kills a parent. On systems that do not kill its child too, the next OpenGroup does.
+// TestChildrenDieWithTheirParent kills a parent. If the system does not kill its child as well, the next OpenGroup
+// does.
 func TestChildrenDieWithTheirParent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "group")
 	parent := exec.CommandContext(t.Context(), os.Args[0])
@@ -157,8 +158,8 @@ func TestOpenGroupKillsLeftovers(t *testing.T) {
 	}
 }
 
-// TestOpenGroupWaitsForTerminatingProcesses covers a process whose id was not written yet: it dies with its parent, but occupies
-// ports until then.
+// TestOpenGroupWaitsForTerminatingProcesses covers a process whose id has not been written yet. It dies with its
+// parent, but occupies ports until it does.
 func TestOpenGroupWaitsForTerminatingProcesses(t *testing.T) {
 	first := openGroup(t, filepath.Join(t.TempDir(), "group"))
 	command := exec.CommandContext(t.Context(), "sleep", "0.1")
