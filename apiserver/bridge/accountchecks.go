@@ -15,10 +15,10 @@ import (
 	"github.com/herald-social/herald/posting/rules"
 )
 
-// AccountCheck is the check of an account that a post in the editor could go to.
+// AccountCheck is the result of checking whether an account can take the post in the editor.
 type AccountCheck struct {
-	// Problems are the reasons why the account cannot take the post, whatever its text is: its platform does not accept
-	// the files, or the plan does not cover it.
+	// Problems are the reasons why the account cannot take the post, regardless of its text: the account's platform does
+	// not accept the files, or the plan does not cover it.
 	Problems []Problem
 	// TooLong is the length of the first text that exceeds the platform's limit; zero if there is none.
 	TooLong Length

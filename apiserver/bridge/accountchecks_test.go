@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestCheckAccounts checks what is found about accounts that a post does not go to yet.
+// TestCheckAccounts checks the results for accounts that are not among a post's targets yet.
 func TestCheckAccounts(t *testing.T) {
 	t.Parallel()
 	thread := func(texts ...string) v1alpha1.PostSpec {
@@ -83,7 +83,8 @@ func TestCheckAccounts(t *testing.T) {
 	}
 }
 
-// TestCheckAccountsAgreesWithCheck verifies that an account is unfit for the reasons that prevent a post to it.
+// TestCheckAccountsAgreesWithCheck verifies that an account is unfit for the same reasons that a post to it would be
+// rejected.
 func TestCheckAccountsAgreesWithCheck(t *testing.T) {
 	t.Parallel()
 	s, _ := checkService()

@@ -36,7 +36,7 @@ func TestRequiresReview(t *testing.T) {
 	}
 }
 
-// TestTeamSettings checks what a team's settings mean for its posts.
+// TestTeamSettings checks the effect of a team's settings on its posts.
 func TestTeamSettings(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
@@ -59,7 +59,7 @@ func TestTeamSettings(t *testing.T) {
 	}
 }
 
-// TestManyProblems checks how many problems a response has.
+// TestManyProblems checks the number of problems in a response.
 func TestManyProblems(t *testing.T) {
 	t.Parallel()
 	errs := make(field.ErrorList, maxFieldProblems+1)

@@ -28,7 +28,7 @@ func (a *shelf) List(context.Context, string, postindex.Query) (page []postindex
 	return a.page, 3, a.err
 }
 
-// TestListWithArchive verifies that a list includes the archived posts, and explains if they cannot be read.
+// TestListWithArchive verifies that a list includes the archived posts, and the error if they cannot be read.
 func TestListWithArchive(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
@@ -65,7 +65,7 @@ func undecided(annotations map[string]string) *v1alpha1.Post {
 	})
 }
 
-// TestSettleArchived verifies that a verdict on an archived post is rejected, unless it is recorded already.
+// TestSettleArchived verifies that a verdict on an archived post is rejected, unless it is already recorded.
 func TestSettleArchived(t *testing.T) {
 	t.Parallel()
 	settle := func(s *stage) error { return s.Settle(t.Context(), person, "p1", 0, bridge.Verdict{}) }

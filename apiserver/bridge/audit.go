@@ -61,7 +61,7 @@ const (
 	ActAgentRevoked Act = "AgentRevokedByPerson"
 )
 
-// eventTimeout is the timeout for writing an event, which a user waits for.
+// eventTimeout is the timeout for writing an event, during which a user waits.
 const eventTimeout = 2 * time.Second
 
 // Events writes events into the Kubernetes API.
@@ -71,8 +71,8 @@ type Events interface {
 	Write(ctx context.Context, about *corev1.ObjectReference, reason, note string) error
 }
 
-// Acted records, as a log line and an event, that a user or an agent completed an action on an object. If the event
-// cannot be written, that is only logged. Callers with an API key are not recorded here.
+// Acted records, as a log line and an event, that a user or an agent completed an action on an object. A failure to
+// write the event is only logged. Callers with an API key are not recorded here.
 func (s *Service) Acted(ctx context.Context, caller Caller, act Act, object metav1.Object) {
 	if caller.Author == "" && caller.Agent == "" {
 		return
@@ -146,8 +146,8 @@ func referenceTo(object metav1.Object) *corev1.ObjectReference {
 	}
 }
 
-// signedByAny is signed, and also records an API key. The policy herald-apiserver-posts rejects a change of a post's
-// content without a name.
+// signedByAny is like signed, but also records an API key. The policy herald-apiserver-posts rejects a change to a
+// post's content that does not name who made it.
 func signedByAny(object *metav1.ObjectMeta, caller Caller) {
 	if caller.Author == "" {
 		caller.Author = access.KeyAuthor + caller.Key

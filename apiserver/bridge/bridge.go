@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bridge implements the service's operations for all protocols: it authorises, validates, writes the resource
+// Package bridge implements the service's operations for all protocols: it authorizes, validates, writes the resource
 // and reads it back. It does not depend on HTTP or JSON.
 package bridge
 
@@ -39,7 +39,8 @@ type PostClient interface {
 	Update(ctx context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error)
 }
 
-// Archive is Index with the archived posts. Its methods return ErrArchiveAway while the archive is unreadable.
+// Archive is like Index, but includes archived posts. Its methods return ErrArchiveAway while the archive is
+// unreadable.
 type Archive interface {
 	List(ctx context.Context, namespace string, q postindex.Query) (page []postindex.Summary, total int, err error)
 	Find(ctx context.Context, namespace string, q *postindex.Search) (postindex.Found, error)
@@ -47,7 +48,7 @@ type Archive interface {
 	Counts(ctx context.Context, namespace string) (postindex.Counts, error)
 	// Post returns an archived post, or nil.
 	Post(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
-	// PostIncludingDeleted is Post, and also returns a post that was deleted during delivery.
+	// PostIncludingDeleted is like Post, but also returns a post that was deleted during delivery.
 	PostIncludingDeleted(ctx context.Context, namespace, name string) (*v1alpha1.Post, error)
 }
 
@@ -67,7 +68,7 @@ type Files interface {
 	PresignGet(ctx context.Context, key string, valid time.Duration) (url string, err error)
 }
 
-// ErrBehind rejects all callers because the watches are stale: a caller's access may have been revoked since.
+// ErrBehind rejects all callers because the watches are stale: a caller's access may have been revoked in the meantime.
 var ErrBehind = errors.New("the Kubernetes API has not responded recently")
 
 // ErrArchiveAway means that the response needs the archive, which is currently unreadable.
@@ -89,9 +90,10 @@ type Config struct {
 	Media       Media
 	// Files may be nil, which disables uploads.
 	Files Files
-	// Small returns the key of a file's picture for lists, or store.ErrNotFound. If it is nil, there are none.
+	// Small returns the storage key of a file's small picture for lists, or store.ErrNotFound. If Small is nil, there are
+	// no small pictures.
 	Small func(ctx context.Context, media *v1alpha1.Media) (key string, err error)
-	// Parts stores large files from the web application in parts; nil if the store does not take parts.
+	// Parts stores large files from the web application in parts; nil if the store does not support it.
 	Parts PartFiles
 	// Requests may be nil; an Idempotency-Key then expires with the object that it created.
 	Requests Requests
@@ -101,14 +103,14 @@ type Config struct {
 	// Readiness reports whether a connection can be posted to.
 	Readiness func(ctx context.Context, connection *v1alpha1.Connection) readiness.Result
 	Index     *postindex.Index
-	// Archive adds archived posts to Index. If it is nil, there are none.
+	// Archive adds archived posts to Index; nil if there is no archive.
 	Archive Archive
-	// Uploaded returns a namespace's uploaded files, at most the given number of them, in no particular order, and whether
-	// there are more. It reads from the Kubernetes API.
+	// Uploaded returns up to the given number of a namespace's uploaded files, in no particular order, and whether there
+	// are more. It reads from the Kubernetes API.
 	Uploaded func(ctx context.Context, namespace string, most int) (files []v1alpha1.Media, more bool, err error)
-	// Pending returns how many files in a namespace are waiting to be uploaded, their total size in bytes, and which of
-	// the named files it has counted. CountKeys returns the number of API keys in it. Both read from the cache. If
-	// either is nil, nothing is counted.
+	// Pending returns the number of files in a namespace that are waiting to be uploaded, their total size in bytes, and
+	// which of the named files are among them. CountKeys returns the number of API keys in a namespace. Both read from the
+	// cache. A nil function counts nothing.
 	Pending   func(namespace string, names []string) (files, bytes int64, known []bool)
 	CountKeys func(namespace string) int
 	// Keys reads and writes API keys; Events writes events. Without Events, actions are only logged.
@@ -166,7 +168,7 @@ func (s *Service) Authenticate(token string) (Caller, error) {
 	return Caller{Namespace: key.Namespace, Key: key.Name, Permissions: key.Spec.Permissions}, nil
 }
 
-// RequireSubscription rejects a caller whose team may not create objects.
+// RequireSubscription rejects a caller whose team is not allowed to create objects.
 func (s *Service) RequireSubscription(caller Caller) error {
 	team := s.Owner(caller.Namespace)
 	if team == nil {

@@ -17,11 +17,11 @@ import (
 )
 
 // Posts and announced files must fit the team's budget. The usage comes from the watches, plus the creations in
-// progress on this replica, so that requests never wait for each other and the check does not need a write. A single
-// replica never exceeds a limit. Several replicas together can, by as many objects as they create before each other's
-// watch events arrive. Kubernetes' own object quota (controllers/team) has no such gap.
+// progress on this replica, so requests never wait for each other and the check does not need a write. A single replica
+// never exceeds a limit. Several replicas together can exceed it by the number of objects that they create before each
+// other's watch events arrive. Kubernetes' own object quota (controllers/team) has no such gap.
 
-// unseenTTL is how long a registered file counts although the watch has not reported it.
+// unseenTTL is how long a registered file counts if the watch has not reported it.
 const unseenTTL = 10 * time.Second
 
 // creations tracks the objects of one kind that this replica is creating.
@@ -41,8 +41,8 @@ type flight struct {
 
 func newCreations() *creations { return &creations{under: map[string]map[string]*flight{}} }
 
-// admit registers a creation unless fits rejects it. fits receives the number and bytes of the other creations in
-// progress that known, called with their names, does not report. land ends the request.
+// admit registers a creation unless fits rejects it. fits receives the number and the total bytes of the other
+// creations in progress, without those that known reports as already counted. land ends the request.
 func (f *creations) admit(namespace, name string, bytes int64, now time.Time, known func(names []string) []bool,
 	fits func(more, moreBytes int64) *Error,
 ) (land func(made bool, now time.Time), refused *Error) {
@@ -100,7 +100,8 @@ func (f *creations) clear(namespace string) {
 	}
 }
 
-// admitPost counts a post, or rejects it. done ends that, once the index has the post or creating it failed.
+// admitPost counts a post as being created, or rejects it. The caller calls done when the index has the post or
+// creating it has failed.
 func (s *Service) admitPost(post *v1alpha1.Post) (done func(), refused *Error) {
 	bytes := posting.Of(post).Footprint()
 	var tally postindex.Tally
@@ -122,7 +123,7 @@ func (s *Service) admitPost(post *v1alpha1.Post) (done func(), refused *Error) {
 	return func() { land(false, now) }, nil
 }
 
-// requireRoom rejects a post that exceeds the budget now, before any other check.
+// requireRoom rejects a post that currently exceeds the budget, before any other check.
 func (s *Service) requireRoom(post *v1alpha1.Post) error {
 	done, refused := s.admitPost(post)
 	if refused != nil {
@@ -151,7 +152,7 @@ func (s *Service) requireRoomToChange(before, after *v1alpha1.Post) error {
 	return nil
 }
 
-// admitFile counts a file before it is announced, or rejects it.
+// admitFile counts a file before it is registered, or rejects it.
 func (s *Service) admitFile(media *v1alpha1.Media) (done func(made bool), refused *Error) {
 	size := plan.FileBytes(&media.Spec)
 	var files, bytes int64
@@ -199,7 +200,7 @@ func (s *Service) fits(namespace string, wants ...plan.Demand) *Error {
 	return nil
 }
 
-// Budget returns how much of its budget the team uses according to the watches, or nil for a namespace without a team.
+// Budget returns the team's usage of its budget according to the watches, or nil for a namespace without a team.
 func (s *Service) Budget(namespace string) []v1alpha1.BudgetUse {
 	team := s.Owner(namespace)
 	if team == nil {

@@ -19,12 +19,12 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// TestChangeWithinTheBudget verifies that a change must fit the budget as a new post must, and that a change to a
+// TestChangeWithinTheBudget verifies that a change, like a new post, must fit the budget, and that a change to a
 // smaller post always fits.
 func TestChangeWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	long, later := strings.Repeat("a", 200), now.Add(time.Hour)
-	// The post needs room for what it grows by, and not for all of it again.
+	// The post needs room only for its growth, not for its whole size again.
 	grown := apiresource.NewQuantity(posting.Of(olderDraft()).Footprint()+300, apiresource.BinarySI)
 	for name, tc := range map[string]struct {
 		reason string

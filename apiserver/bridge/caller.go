@@ -17,16 +17,16 @@ type Caller struct {
 	Namespace string
 	// Key is the name of the API key or of the agent's grant; empty for a user.
 	Key string
-	// Author is the user's name, such as "herald:link", also for an agent; empty for an API key.
+	// Author is the user's name, such as "herald:link", even if an agent acts for the user; empty for an API key.
 	Author string
 	// Agent is the name of the agent or other MCP client, as returned by AgentName; empty for other callers.
 	Agent string
-	// Version1 is true for a caller of version 1 of the API, which has only the platforms of its contract: accounts of
-	// others, and the posts that only go there, do not exist for this caller.
+	// Version1 is true for a caller of version 1 of the API, which has only the platforms of its contract: accounts on
+	// other platforms, and posts that go only to such accounts, do not exist for this caller.
 	Version1 bool
 	// Scopes are the caller's permissions; nil allows everything but what Permissions lists.
 	Scopes []Scope
-	// Permissions are those of an API key.
+	// Permissions are an API key's permissions.
 	Permissions []v1alpha1.KeyPermission
 }
 

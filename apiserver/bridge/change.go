@@ -25,8 +25,8 @@ import (
 // changeTries limits the attempts to write a change, after conflicts and lost responses.
 const changeTries = 5
 
-// ErrMaybeChanged is an internal error that leaves open whether a change to a post was stored: the user has to check
-// the post before trying again.
+// ErrMaybeChanged is an internal error that leaves open whether a change to a post was stored: the user must check the
+// post before trying again.
 var ErrMaybeChanged = errors.New("change a post; the change may have been stored")
 
 // Version identifies a post's content. A user's change is conditional on it. Unlike a resourceVersion, it does not
@@ -54,7 +54,7 @@ func (s *Service) updateDraft(ctx context.Context, c *change, spec v1alpha1.Post
 }
 
 // Publish publishes a draft or a scheduled post with the content in spec, at a future time or, if at is nil,
-// immediately. It applies all rules for a new post, and the accounts must be ready. version is as in UpdateDraft.
+// immediately. It applies all rules for a new post, and the accounts must be ready. See UpdateDraft for version.
 // Publish is idempotent: a post that has exactly this content is returned unchanged.
 func (s *Service) Publish(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec, at *time.Time) (*v1alpha1.Post, error) {
 	act := ActPublished
@@ -69,8 +69,8 @@ func (s *Service) Publish(ctx context.Context, caller Caller, id, version string
 }
 
 // EditScheduled replaces the content of a scheduled post before its delivery starts. The post remains scheduled, for
-// the time in spec. All rules for a new post apply; accounts that are new to the post must be ready. version is as in
-// UpdateDraft.
+// the time in spec. All rules for a new post apply; accounts that are new to the post must be ready. See UpdateDraft
+// for version.
 func (s *Service) EditScheduled(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
 	if spec.ScheduledAt == nil {
 		return nil, invalid(field.ErrorList{field.Required(field.NewPath("spec", "scheduledAt"), "choose when to publish the post")})
@@ -82,8 +82,8 @@ func (s *Service) EditScheduled(ctx context.Context, caller Caller, id, version 
 	})
 }
 
-// Reschedule moves a scheduled post to another future time. Only the time and the plan are validated, so that a post
-// with other problems can be moved too. version is as in UpdateDraft.
+// Reschedule moves a scheduled post to another future time. Only the time and the plan are validated, so a post with
+// other problems can also be moved. See UpdateDraft for version.
 func (s *Service) Reschedule(ctx context.Context, caller Caller, id, version string, at time.Time) (*v1alpha1.Post, error) {
 	return s.move(ctx, &change{caller: caller, id: id, seen: isVersion(version)}, at)
 }
@@ -121,9 +121,9 @@ type change struct {
 	// is validated.
 	before       *v1alpha1.Post
 	reservations *reservations
-	// lost is set if the response to a write was lost, so that the write may have taken effect.
+	// lost is set if the response to a write was lost, so the write may have taken effect.
 	lost bool
-	// unrecorded omits the event and the log line of a change to a post that the same user has changed last.
+	// unrecorded omits the event and the log line for a change to a post whose last change was by the same user.
 	unrecorded bool
 }
 
@@ -177,7 +177,7 @@ func (s *Service) change(ctx context.Context, c *change) (*v1alpha1.Post, error)
 	return nil, s.abort(ctx, c, last)
 }
 
-// reserve validates a change, once, and reserves the post's usage.
+// reserve validates a change and reserves the post's usage. It does so only once, even if the write is retried.
 func (s *Service) reserve(ctx context.Context, c *change, before, wanted *v1alpha1.Post) error {
 	if c.reservations != nil {
 		return nil
@@ -262,7 +262,7 @@ func (c *change) refuse(post *v1alpha1.Post) *Error {
 	}
 }
 
-// changedSince rejects a change to a post that is no longer as the user saw it.
+// changedSince returns the error for a change to a post that has changed since the user saw it.
 func changedSince(post *v1alpha1.Post) *Error {
 	by, author := "", post.Annotations[v1alpha1.LastAuthorAnnotation]
 	if author != "" {
@@ -325,8 +325,8 @@ func (s *Service) changed(ctx context.Context, c *change, post *v1alpha1.Post) {
 	s.Acted(ctx, c.caller, c.act, post)
 }
 
-// abort ends a change that was not stored and returns why. If the response to a write was lost, the change may have
-// been stored, so the usage remains reserved and the manager corrects it.
+// abort ends a change that was not stored and returns the error. If the response to a write was lost, the change may
+// have been stored, so the usage remains reserved and the manager corrects it.
 func (s *Service) abort(ctx context.Context, c *change, why error) error {
 	if c.reservations == nil {
 		return why

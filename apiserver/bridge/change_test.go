@@ -223,7 +223,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestPublishStoresTheForm verifies that what is published is the form's content.
+// TestPublishStoresTheForm verifies that the published content is the form's.
 func TestPublishStoresTheForm(t *testing.T) {
 	t.Parallel()
 	s := staged(olderDraft())
@@ -248,8 +248,8 @@ func TestPublishStoresTheForm(t *testing.T) {
 	}
 }
 
-// TestPublishOnce verifies that, whatever write error or concurrent change occurs, the post is published at most once,
-// and is counted exactly if it may be published.
+// TestPublishOnce verifies that, regardless of write errors and concurrent changes, the post is published at most once,
+// and is counted if and only if it may be published.
 func TestPublishOnce(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")
@@ -340,7 +340,7 @@ func TestPublishOnce(t *testing.T) {
 	}
 }
 
-// TestCountFollows verifies that the usage follows a post to another month, and changes with an edit.
+// TestCountFollows verifies that usage moves with a post to another month, and changes with an edit.
 func TestCountFollows(t *testing.T) {
 	t.Parallel()
 	december, january := plan.XPosts(now), plan.XPosts(nextMonth)

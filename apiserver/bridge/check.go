@@ -29,7 +29,7 @@ type Check struct {
 	Problems []Problem
 	// BeforePublishing are problems that a draft may have, but that must be fixed before it is published.
 	BeforePublishing []Problem
-	// Warnings are properties that a platform accepts from some accounts but may refuse.
+	// Warnings describe properties that a platform accepts from some accounts and may reject from others.
 	Warnings []string
 	// Previews show the post's files, from the data that the check has read.
 	Previews *Previews
@@ -99,7 +99,8 @@ func (s *Service) converts(namespace string) bool {
 	return team != nil && team.Spec.Media.Convert
 }
 
-// problemsOf returns the first maxFieldProblems problems, and accounts outside the plan, without any request.
+// problemsOf returns the first maxFieldProblems problems, and another one if the plan does not cover the accounts,
+// without making a request.
 func (s *Service) problemsOf(post *v1alpha1.Post, env rules.Env) []Problem {
 	var errs field.ErrorList
 	errs = append(errs, checkTime(post)...)
@@ -178,7 +179,8 @@ func titleLength(options *v1alpha1.YouTubeOptions, limits *platforms.Capabilitie
 	return Length{Count: limits.TitleLength(title), Limit: limits.MaxTitle, Unit: characters}
 }
 
-// filesChecked limits the files that one check reads: a thread may name 2,000, and each pause in typing checks.
+// filesChecked limits the number of files that one check reads: a thread may refer to 2,000, and every pause in typing
+// triggers a check.
 const filesChecked = 200
 
 // mediaToCheck reads each of a post's files once. A file that has not been checked, cannot be read, or is beyond

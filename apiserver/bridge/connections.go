@@ -60,7 +60,7 @@ type Account struct {
 	TikTok *v1alpha1.TikTokAccount
 }
 
-// ListAccounts is like ListConnections, with the last known readiness. It does not call platforms.
+// ListAccounts is like ListConnections, but includes the last known readiness. It does not call platforms.
 func (s *Service) ListAccounts(caller Caller) []Account {
 	connections := s.ListConnections(caller, "")
 	accounts := make([]Account, 0, len(connections))
@@ -91,7 +91,7 @@ func (s *Service) lookup(namespace string, version1 bool) *lookup {
 }
 
 // in returns the lookup function for the rules. The function also returns nil if the Kubernetes API did not respond;
-// err then has the error.
+// err then contains the error.
 func (l *lookup) in(ctx context.Context) func(string) *v1alpha1.Connection {
 	return func(name string) *v1alpha1.Connection {
 		if connection, ok := l.known[name]; ok {

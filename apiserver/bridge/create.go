@@ -64,8 +64,8 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	}
 	detail, err = s.createNew(ctx, caller, j, reused)
 	if _, refused := errors.AsType[*Error](err); refused && !isReused {
-		// A concurrent request with the same key may have been served in the meantime, and have used up what this
-		// request was denied.
+		// A concurrent request with the same key may have been served in the meantime, and may have used up the quota that
+		// this request was denied.
 		if served, found, failed := s.earlier(ctx, post); found && failed == nil {
 			return served, nil
 		}
@@ -158,8 +158,8 @@ func (s *Service) requireReady(ctx context.Context, connections map[string]*v1al
 	return problems[0]
 }
 
-// notReady returns the errors for connections that cannot be posted to: those to connect again, then those whose
-// readiness is unknown.
+// notReady returns the errors for connections that cannot be posted to: first those that must be reconnected, then
+// those whose readiness is unknown.
 func notReady(ctx context.Context, connections map[string]*v1alpha1.Connection, check func(context.Context, *v1alpha1.Connection) readiness.Result) []*Error {
 	var mu sync.Mutex
 	problems := map[readiness.State][]string{}
@@ -198,8 +198,9 @@ func notReady(ctx context.Context, connections map[string]*v1alpha1.Connection, 
 }
 
 // createOnce creates a resource at most once over all retries: its name cannot be guessed, so an existing resource with
-// that name is this one, which existing reads. If a retry is rejected after a lost response, the lost create may still
-// have succeeded: it may have used up the ResourceQuota, which the API server checks before the name.
+// that name is the one that an earlier attempt created. existing reads it. If a retry is rejected after a lost
+// response, the lost create may still have succeeded: it may have used up the ResourceQuota, which the API server
+// checks before the name.
 func createOnce[T any](ctx context.Context, create, existing func() (T, error)) (created T, err error) {
 	var lostErr error
 	for range createTries {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestCreations follows the creations of a namespace. Each takes ten bytes, and the index shows those that are seen.
+// TestCreations follows the creations in a namespace, of ten bytes each. The index contains those in seen.
 func TestCreations(t *testing.T) {
 	t.Parallel()
 	f, seen, started := newCreations(), map[string]bool{}, map[string]func(bool, time.Time){}

@@ -13,8 +13,8 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// Dismiss records in the social.herald.dev/dismissed annotation that a failed post no longer needs a user. It is
-// idempotent.
+// Dismiss records in the social.herald.dev/dismissed annotation that a failed post no longer needs a user's attention.
+// It is idempotent.
 func (s *Service) Dismiss(ctx context.Context, caller Caller, id string) error {
 	return s.annotate(ctx, caller, id, ActDismissed, func(post *v1alpha1.Post) (name, value string, err error) {
 		switch {
@@ -29,8 +29,8 @@ func (s *Service) Dismiss(ctx context.Context, caller Caller, id string) error {
 	})
 }
 
-// isHandled reports whether a failed post no longer needs a user: one dismissed it, or other posts retry all of its
-// failed targets.
+// isHandled reports whether a failed post no longer needs a user's attention: a user dismissed it, or other posts retry
+// all of its failed targets.
 func isHandled(post *v1alpha1.Post) bool {
 	view := posting.Of(post)
 	if view.Phase() != v1alpha1.PhaseFailed {

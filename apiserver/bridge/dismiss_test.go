@@ -24,7 +24,7 @@ func failedPost(first, second v1alpha1.TargetState, edits ...func(*v1alpha1.Post
 	}}, edits...)...)
 }
 
-// TestDismiss verifies which posts can be dismissed, and which no longer need a user.
+// TestDismiss verifies which posts can be dismissed, and which no longer need a user's attention.
 func TestDismiss(t *testing.T) {
 	t.Parallel()
 	dismissed := func(p *v1alpha1.Post) { p.Annotations = map[string]string{v1alpha1.DismissedAnnotation: "before"} }

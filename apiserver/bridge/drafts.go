@@ -25,7 +25,8 @@ type Autosave struct {
 	Spec    v1alpha1.PostSpec
 }
 
-// composed is the fingerprint of every draft that Autosave creates: its content changes while the key remains.
+// composed is the fingerprint of every draft that Autosave creates, because a draft's content changes while its key
+// remains the same.
 const composed = "composed"
 
 // Autosave stores the content of a form as a draft, and returns the draft. A form has one draft, even if its requests
@@ -58,8 +59,8 @@ func (s *Service) Autosave(ctx context.Context, caller Caller, in Autosave) (*v1
 	return s.AutosaveDraft(ctx, caller, id, in.Version, in.Spec)
 }
 
-// AutosaveDraft is UpdateDraft for a save that happens by itself while a user writes. Only the first of a user's
-// successive saves is recorded as an action.
+// AutosaveDraft is UpdateDraft for an automatic save while a user is writing. Only the first of a user's successive
+// saves is recorded as an action.
 func (s *Service) AutosaveDraft(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostSpec) (*v1alpha1.Post, error) {
 	return s.updateDraft(ctx, &change{caller: caller, id: id, seen: isVersion(version), unrecorded: true}, spec)
 }
@@ -83,8 +84,8 @@ func (s *Service) ComposedPost(ctx context.Context, caller Caller, key string) (
 	return post, nil
 }
 
-// GoesOut reports whether a post has this content and is scheduled for at or earlier: an identical request, a moment
-// before, has scheduled it already.
+// GoesOut reports whether a post has this content and is scheduled for at or earlier, because an identical request has
+// already scheduled it.
 func (s *Service) GoesOut(ctx context.Context, caller Caller, id string, spec *v1alpha1.PostSpec, at time.Time) bool {
 	post, err := s.read(ctx, caller, id)
 	if err != nil || posting.Of(post).Cancelled() || post.Spec.ScheduledAt == nil || post.Spec.ScheduledAt.After(at) {
@@ -97,7 +98,7 @@ func (s *Service) GoesOut(ctx context.Context, caller Caller, id string, spec *v
 }
 
 // InitialVersion returns the Version of a post that has not been changed since it was created, and "" for others. A
-// form whose first save was stored but not answered may continue from it.
+// form whose first save was stored, but whose response was lost, may continue from this version.
 func InitialVersion(post *v1alpha1.Post) string {
 	if post.Generation != 1 {
 		return ""
@@ -105,7 +106,7 @@ func InitialVersion(post *v1alpha1.Post) string {
 	return Version(post)
 }
 
-// lastAuthor returns the user who changed a post last or, failing that, created it.
+// lastAuthor returns the user who last changed a post or, failing that, created it.
 func lastAuthor(post *v1alpha1.Post) string {
 	return cmp.Or(post.Annotations[v1alpha1.LastAuthorAnnotation], post.Annotations[v1alpha1.AuthorAnnotation])
 }

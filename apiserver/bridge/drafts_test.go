@@ -25,8 +25,8 @@ func unfinished(caption, version string) bridge.Autosave {
 	return bridge.Autosave{Key: "form", Version: version, Spec: in.Spec}
 }
 
-// TestAutosave verifies that a form has one draft, however its requests arrive, and that no version replaces another
-// unseen.
+// TestAutosave verifies that a form has one draft, regardless of how its requests arrive, and that no save replaces a
+// version that its user has not seen.
 func TestAutosave(t *testing.T) {
 	t.Parallel()
 	write := func(change func(*v1alpha1.Post)) func(*posts) {
@@ -90,7 +90,7 @@ func TestAutosave(t *testing.T) {
 	}
 }
 
-// TestAutosaveAfterLostResponses verifies that a create whose answer is lost does not leave a second draft.
+// TestAutosaveAfterLostResponses verifies that a create whose response is lost does not leave a second draft.
 func TestAutosaveAfterLostResponses(t *testing.T) {
 	t.Parallel()
 	p := &posts{stored: map[string]*v1alpha1.Post{}, faults: []fault{{lands: true, err: apierrors.NewTimeoutError("late", 1)}}}
@@ -135,8 +135,8 @@ func TestComposedPost(t *testing.T) {
 	}
 }
 
-// TestAutosaveIsRecordedOnce verifies that saves by the same user are one recorded action, and those of another
-// person are recorded.
+// TestAutosaveIsRecordedOnce verifies that successive saves by the same user are recorded as one action, and that saves
+// by another user are recorded as well.
 func TestAutosaveIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	p, e := &posts{stored: map[string]*v1alpha1.Post{}}, &events{}
@@ -195,7 +195,7 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// TestPublicationTime verifies that only a post which an identical request has scheduled counts as that request's result.
+// TestPublicationTime verifies that a post counts as a request's result only if an identical request has scheduled it.
 func TestPublicationTime(t *testing.T) {
 	t.Parallel()
 	soon := now.Add(10 * time.Second)

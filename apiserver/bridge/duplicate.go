@@ -131,7 +131,7 @@ func (s *Service) duplicate(ctx context.Context, caller Caller, post *v1alpha1.P
 	return d, nil
 }
 
-// omittedFile returns the message about a deleted file. media is nil if its resource has been deleted too.
+// omittedFile returns the message about a deleted file. media is nil if its resource has also been deleted.
 func omittedFile(name string, media *v1alpha1.Media) string {
 	if media == nil {
 		return fmt.Sprintf("file %q has been deleted; upload it again", name)

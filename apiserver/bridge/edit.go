@@ -17,15 +17,15 @@ type EditPost struct {
 	Version string
 	// Spec is the content after the change.
 	Spec v1alpha1.PostSpec
-	// Problems are as in CreatePost. Unread lists the parts of the request that could not be parsed, with paths, and More
-	// is the number of others.
+	// Problems are described in CreatePost. Unread lists the parts of the request that could not be parsed, with paths,
+	// and More is the number of others.
 	Problems, Unread []string
 	More             int
 }
 
 // EditPost changes a post, which the caller has read with ReadPost, and returns it. A draft remains one, or is published
 // or scheduled; a scheduled post gets another time or content, or is published immediately. The rules, the budgets and
-// the freeze are those of the web application. A repeated request returns the post unchanged.
+// the freeze are the same as in the web application. A repeated request returns the post unchanged.
 func (s *Service) EditPost(ctx context.Context, caller Caller, stored *v1alpha1.Post, in *EditPost) (PostDetail, error) {
 	if err := s.RequireSubscription(caller); err != nil {
 		return PostDetail{}, err
@@ -53,7 +53,7 @@ func (s *Service) EditPost(ctx context.Context, caller Caller, stored *v1alpha1.
 	return s.detail(changed, s.inMemory(changed.Namespace)), nil
 }
 
-// edit runs the change that leads to the wanted content.
+// edit makes the kind of change that leads to the wanted content.
 func (s *Service) edit(ctx context.Context, caller Caller, stored *v1alpha1.Post, in *EditPost) (*v1alpha1.Post, error) {
 	now, wanted := &stored.Spec, in.Spec
 	moved := *now.DeepCopy()

@@ -39,7 +39,7 @@ const (
 // returns it: the contract does not define this code, and none of its operations requires a permission.
 const CodeInsufficientScope Code = "INSUFFICIENT_SCOPE"
 
-// Codes of version 2 alone: a change requires the version that the client read, and the post must still have it.
+// Codes of version 2 only: a change requires the version that the client read, and the post must still have it.
 const (
 	CodePreconditionRequired Code = "PRECONDITION_REQUIRED"
 	CodePreconditionFailed   Code = "PRECONDITION_FAILED"
@@ -57,7 +57,7 @@ type Error struct {
 	// Stale is true if the post has changed since the client read it. Post is then its ID.
 	Stale bool
 	Post  string
-	// ChangedBy is the user who changed the post last, if Message says so in LastBy.
+	// ChangedBy is the user who last changed the post, if Message names that user after LastBy.
 	ChangedBy string
 }
 
@@ -214,11 +214,11 @@ var wireNames = strings.NewReplacer(
 	"tiktok.isAIGenerated", "is_ai_generated", "tiktok.", "tiktok_", "mastodon.", "",
 )
 
-// altTextPath is the path of the alt text of one of several files.
+// altTextPath matches the path of a file's alt text in a list of files.
 var altTextPath = regexp.MustCompile(`(?:image\.)?mediaRefs\[(\d+)\]\.altText`)
 
-// WirePath converts a field path in the resource to the path in REST. A schedule has the content of its posts next to
-// its own fields.
+// WirePath converts a field path in the resource to the path in REST. In REST, the content of a schedule's posts is at
+// the same level as the schedule's own fields.
 func WirePath(path string) string {
 	path = strings.TrimPrefix(strings.TrimPrefix(path, "spec."), "template.")
 	if strings.HasSuffix(path, ".altText") {

@@ -48,7 +48,7 @@ type posts struct {
 	version  int
 }
 
-// fault is how one create fails.
+// fault describes how one create fails.
 type fault struct {
 	lands bool // it takes effect nevertheless
 	err   error
@@ -92,7 +92,8 @@ func (p *posts) Get(_ context.Context, _, name string) (*v1alpha1.Post, error) {
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "posts"}, name)
 }
 
-// Update consumes the next of faults too. between runs before it, as a concurrent change after the caller's read.
+// Update also consumes the next of faults. Before that, it calls between, which simulates a concurrent change after the
+// caller's read.
 func (p *posts) Update(_ context.Context, before, after *v1alpha1.Post) (*v1alpha1.Post, error) {
 	p.updates++
 	if p.between != nil {
@@ -123,7 +124,7 @@ func (p *posts) put(post *v1alpha1.Post) {
 	p.stored[post.Name] = post.DeepCopy()
 }
 
-// connections are the connections in every namespace; live has those that are missing from the cache.
+// connections are the connections in every namespace; live contains those that are missing from the cache.
 type connections struct {
 	memory, live map[string]*v1alpha1.Connection
 	err          error
@@ -202,8 +203,8 @@ func pageOf(t *testing.T, s *bridge.Service, caller bridge.Caller, q postindex.Q
 }
 
 // counts is the real usage store with Usages in memory. The resource full has no room left. Usage operations fail with
-// down; if afterwards is set, they fail only from the second write on. The first check of a request always succeeds, as
-// if another request used up the rest in between.
+// down; if afterwards is set, they fail only starting with the second write. The first check of a request always
+// succeeds, as if another request then used up the rest.
 type counts struct {
 	*quota.UsageStore
 

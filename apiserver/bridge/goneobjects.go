@@ -20,8 +20,8 @@ type Requests interface {
 	Request(ctx context.Context, team archive.Team, name string) (archive.Request, error)
 }
 
-// requestTimeout is the timeout for the bucket; the key then counts as new. Before the manager publishes a post that
-// has a key, it also looks in the bucket, which prevents a second publication.
+// requestTimeout is the timeout for reading from the bucket, after which the key counts as new. The manager also looks
+// in the bucket before it publishes a post that has a key, which prevents a second publication.
 const requestTimeout = 3 * time.Second
 
 // deletedRequest returns the record of the request that created an object of this name, if the object has been deleted

@@ -22,9 +22,9 @@ import (
 )
 
 // identify sets a new object's name: random, or derived from its Idempotency-Key. A derived name depends only on the
-// team and the key, so that the Kubernetes API itself rejects a second object, across replicas and restarts. An
-// annotation holds the fingerprint that distinguishes different requests with the same key. Each agent's grant has its
-// own namespace of keys, because an agent that may only write drafts must not use up the keys of an integration that
+// team and the key, so the Kubernetes API itself rejects a second object, across replicas and restarts. An annotation
+// holds the fingerprint that distinguishes different requests with the same key. Each agent's grant has its own
+// namespace of keys, because an agent that may only write drafts must not use up the keys of an integration that
 // publishes.
 func identify(created *metav1.ObjectMeta, caller *Caller, prefix, key string, spec any) error {
 	if key == "" {
@@ -90,7 +90,7 @@ func splitFingerprint(f string) (version, hash string) {
 }
 
 // earlier returns the post that an earlier request with the same key created, in its current state and without
-// validating it again. found is false if the request has to create a post.
+// validating it again. found is false if the request must create a post.
 func (s *Service) earlier(ctx context.Context, post *v1alpha1.Post) (detail PostDetail, found bool, err error) {
 	if post.Annotations[v1alpha1.RequestAnnotation] == "" {
 		return PostDetail{}, false, nil

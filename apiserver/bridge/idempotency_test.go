@@ -76,8 +76,8 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKeyOfAgents verifies that the keys of an agent's grant never collide with those of another caller, and
-// repeat its own requests.
+// TestIdempotencyKeyOfAgents verifies that an agent's keys identify its own repeated requests, and never collide with
+// another caller's keys.
 func TestIdempotencyKeyOfAgents(t *testing.T) {
 	t.Parallel()
 	agent := bridge.Caller{Namespace: caller.Namespace, Key: "agent-a", Author: "oidc:ada", Agent: "Claude", Scopes: bridge.Scopes}

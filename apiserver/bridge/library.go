@@ -24,7 +24,7 @@ const maxLibrary = 5000
 
 // FileSearch selects the team's files that posts can use.
 type FileSearch struct {
-	// Words is a part of the name in any case; empty for all files.
+	// Words is a part of the file name, in any case; empty for all files.
 	Words string
 	// Types are the accepted MIME types; empty for all.
 	Types []v1alpha1.MimeType
@@ -36,7 +36,7 @@ type FileSearch struct {
 type LibraryFile struct {
 	ID       string
 	FileName string
-	// AltText is the file's own alt text, which applies where a post has none for it.
+	// AltText is the file's own alt text, which applies if a post has none for the file.
 	AltText   string
 	MimeType  v1alpha1.MimeType
 	SizeBytes int64
@@ -93,7 +93,8 @@ func (s *Service) FindFiles(ctx context.Context, caller Caller, q FileSearch) (L
 	return library, nil
 }
 
-// thumbnailOf returns the address of a small picture of a file, or else of the file if it is not large, or nothing.
+// thumbnailOf returns the address of a file's small picture or, failing that, of the file itself if it is not large, or
+// "".
 func (s *Service) thumbnailOf(ctx context.Context, m *v1alpha1.Media) string {
 	if s.Files == nil || !isPicture(m.Spec.MimeType) {
 		return ""
@@ -112,7 +113,7 @@ func (s *Service) thumbnailOf(ctx context.Context, m *v1alpha1.Media) string {
 	return address
 }
 
-// smallOf returns the key of a file's picture for lists, or nothing.
+// smallOf returns the storage key of a file's small picture for lists, or "".
 func (s *Service) smallOf(ctx context.Context, m *v1alpha1.Media) (string, error) {
 	if s.Small == nil {
 		return "", nil

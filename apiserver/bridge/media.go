@@ -45,8 +45,7 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	if err != nil {
 		return MediaUpload{}, fmt.Errorf("sign an upload URL: %w", err)
 	}
-	// The manager waits for the file while an upload URL is valid. It derives when the first URL expires from the
-	// Media's age.
+	// The manager waits for the file while an upload URL is valid. It derives the first URL's expiry from the Media's age.
 	if again {
 		if err := s.Media.SetUploadDeadline(ctx, made.Namespace, made.Name, until); err != nil {
 			return MediaUpload{}, fmt.Errorf("record the upload deadline: %w", err)
@@ -55,7 +54,8 @@ func (s *Service) CreateMediaUpload(ctx context.Context, caller Caller, in Creat
 	return MediaUpload{ID: made.Name, UploadURL: address, Name: in.Spec.FileName, AltText: made.Spec.AltText, Replayed: again}, nil
 }
 
-// registerUpload checks a request and registers its file. again is true if an earlier request with the same key did.
+// registerUpload checks a request and registers its file. again is true if an earlier request with the same key has
+// already registered it.
 func (s *Service) registerUpload(ctx context.Context, caller Caller, in *CreateMediaUpload) (made *v1alpha1.Media, again bool, err error) {
 	if err := s.RequireSubscription(caller); err != nil {
 		return nil, false, err
@@ -93,7 +93,7 @@ func RefuseUpload(in *v1alpha1.MediaSpec, unread []string, more int) error {
 	return &Error{Code: CodeValidation, Message: JoinFirst(problems, more)}
 }
 
-// uploadProblems returns why no platform could publish a file.
+// uploadProblems returns the reasons why no platform could publish a file.
 func uploadProblems(in *v1alpha1.MediaSpec) (problems []string) {
 	rule, ok := uploads[in.MimeType]
 	if !ok {
@@ -116,8 +116,8 @@ func either(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// newMedia returns the resource for a request. The client receives the upload URL in the response; the origin label
-// makes the manager keep it out of the status, which others can read.
+// newMedia returns the resource for a request. The client receives the upload URL in the response; because of the
+// origin label, the manager keeps it out of the status, which others can read.
 func newMedia(caller Caller, in *CreateMediaUpload) (*v1alpha1.Media, error) {
 	media := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{

@@ -36,9 +36,9 @@ type files struct {
 	room int
 	// reading, signing, updating and awaiting are the errors returned by these operations.
 	reading, signing, updating, awaiting error
-	// changed, if set, is called before a status is stored, as a concurrent writer.
+	// changed, if set, is called before a status is stored, to simulate a concurrent writer.
 	changed func(f *files)
-	// examined, if set, is called while a file is being checked, as a concurrent writer.
+	// examined, if set, is called while a file is being checked, to simulate a concurrent writer.
 	examined func(f *files)
 	// awaited holds the names of the files whose upload deadline was recorded.
 	awaited []string

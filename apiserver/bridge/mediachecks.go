@@ -60,7 +60,7 @@ func (s *Service) mediaOf(ctx context.Context, post *v1alpha1.Post, names []stri
 	}, nil
 }
 
-// verifiedTogether returns files, read concurrently, in the order of their names.
+// verifiedTogether reads files concurrently and returns them in the order of names.
 func (s *Service) verifiedTogether(ctx context.Context, namespace string, names []string) ([]*v1alpha1.Media, error) {
 	media := make([]*v1alpha1.Media, len(names))
 	group, ctx := errgroup.WithContext(ctx)
@@ -99,7 +99,7 @@ func (s *Service) verified(ctx context.Context, namespace, name string) (*v1alph
 	case errors.Is(err, store.ErrNone):
 		return media, nil
 	case errors.Is(err, store.ErrChanged):
-		// The rules report it to the client. The manager checks too, and records it if it persists.
+		// The rules report this to the client. The manager also checks the file, and records the problem if it persists.
 		media.Status.Phase = v1alpha1.MediaPending
 		conditions.Apply(&media.Status.Conditions, probe.Overwritten(), media.Generation, s.Clock.Now())
 		return media, nil

@@ -41,7 +41,7 @@ func (r *refusing) Read(ctx context.Context, namespace string, counter v1alpha1.
 	return r.counts.Read(ctx, namespace, counter)
 }
 
-// TestCreateChecksUsageFirst verifies that usage is checked before anything that costs a call.
+// TestCreateChecksUsageFirst verifies that usage is checked before anything that requires a call.
 func TestCreateChecksUsageFirst(t *testing.T) {
 	t.Parallel()
 	bad := target("acme")

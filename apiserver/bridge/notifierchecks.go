@@ -18,7 +18,7 @@ import (
 	"github.com/herald-social/herald/internal/publicaddr"
 )
 
-// Limits of a notifier, which are those of the resource. A name is shorter than the resource's, for lists.
+// The limits of the Notifier resource, except that a name is shorter, so that it fits in lists.
 const (
 	maxNotifierName = 63
 	maxAddress      = 2048
@@ -26,7 +26,7 @@ const (
 	maxRecipient    = 254
 )
 
-// recipient matches an email address as the resource does.
+// recipient matches the same email addresses as the resource's schema.
 var recipient = regexp.MustCompile("^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9-]+([.][A-Za-z0-9-]+)*$")
 
 func checkNotifierName(name string) field.ErrorList {
@@ -43,8 +43,8 @@ func checkNotifierName(name string) field.ErrorList {
 	}
 }
 
-// validate returns the problems of a notifier's content, with the paths of REST. A stored notifier of format slack keeps
-// its address if there is none.
+// validate returns the problems with a notifier's content, with their paths in REST. A stored notifier of format slack
+// keeps its address if the content has none.
 func (c *NotifierContent) validate(stored bool) field.ErrorList {
 	var errs field.ErrorList
 	if len(c.Events) == 0 {

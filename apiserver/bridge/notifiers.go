@@ -26,7 +26,7 @@ type Notifiers interface {
 	Create(ctx context.Context, notifier *v1alpha1.Notifier) (*v1alpha1.Notifier, error)
 	// Update stores the difference between two states of a notifier, with optimistic concurrency.
 	Update(ctx context.Context, before, after *v1alpha1.Notifier) (*v1alpha1.Notifier, error)
-	// Delete deletes a notifier, and not another one that has its name.
+	// Delete deletes a notifier, but not a later one of the same name.
 	Delete(ctx context.Context, notifier *v1alpha1.Notifier) error
 }
 
@@ -34,7 +34,7 @@ type Notifiers interface {
 type Notifier struct {
 	*v1alpha1.Notifier
 
-	// Version identifies the content, as that of a post does.
+	// Version identifies the content, like a post's Version.
 	Version string
 	// SigningSecret is the secret that signs webhooks; empty unless this request created it. It must not be logged.
 	SigningSecret string
@@ -46,17 +46,18 @@ func viewNotifier(n *v1alpha1.Notifier) Notifier {
 	return Notifier{Notifier: n, Version: string(n.UID) + "." + strconv.FormatInt(n.Generation, 10)}
 }
 
-// IsRequested reports whether a notification is to be sent again and the manager has not done so yet.
+// IsRequested reports whether a request to send a notification again is pending in the manager.
 func (n *Notifier) IsRequested(delivery string) bool {
 	request := n.Annotations[v1alpha1.ResendAnnotation]
 	id, _, _ := strings.Cut(request, " ")
 	return id == delivery && request != n.Status.LastHandledResend
 }
 
-// NotifierContent is what a client determines of a notifier.
+// NotifierContent is the part of a notifier that clients set.
 type NotifierContent struct {
 	Format v1alpha1.NotifierFormat
-	// URL is the receiver's address. That of format slack is stored in a Secret, and is empty for the stored one.
+	// URL is the receiver's address. For format slack, it is stored in a Secret; an empty URL then stands for the stored
+	// address.
 	URL string
 	// To are the recipients of format email.
 	To      []string
@@ -76,7 +77,7 @@ func ContentOf(n *v1alpha1.Notifier) NotifierContent {
 	return c
 }
 
-// apply enters the content into a notifier's spec.
+// apply copies the content into a notifier's spec.
 func (c *NotifierContent) apply(spec *v1alpha1.NotifierSpec) {
 	spec.Format, spec.Events, spec.Suspend = c.Format, c.Events, c.Suspend
 	switch c.Format {
@@ -119,7 +120,8 @@ func (s *Service) GetNotifier(ctx context.Context, caller Caller, id string) (No
 	return viewNotifier(found), nil
 }
 
-// mayWriteNotifier rejects a caller that may not write notifiers, or whose team may not create objects.
+// mayWriteNotifier rejects a caller that is not allowed to write notifiers, or whose team is not allowed to create
+// objects.
 func (s *Service) mayWriteNotifier(caller Caller) error {
 	if err := s.RequireSubscription(caller); err != nil {
 		return err
@@ -127,8 +129,8 @@ func (s *Service) mayWriteNotifier(caller Caller) error {
 	return mayEndNotifier(caller)
 }
 
-// mayEndNotifier rejects agents, and API keys without the permission: a notifier sends the team's data to others, also
-// after the key was revoked. The web application checks people's rights.
+// mayEndNotifier rejects agents, and API keys without the permission: a notifier sends the team's data to others, even
+// after the key is revoked. The web application checks users' permissions itself.
 func mayEndNotifier(caller Caller) error {
 	switch {
 	case caller.Key == "", slices.Contains(caller.Permissions, v1alpha1.PermissionNotifiers):
@@ -197,7 +199,7 @@ func (s *Service) SuspendNotifier(ctx context.Context, caller Caller, id string,
 	})
 }
 
-// Resend requests that a notification is sent again. It returns the record of the notification.
+// Resend requests that a notification be sent again. It returns the record of the notification.
 func (s *Service) Resend(ctx context.Context, caller Caller, id, delivery string) (Notifier, *v1alpha1.NotifierDelivery, error) {
 	if err := s.mayWriteNotifier(caller); err != nil {
 		return Notifier{}, nil, err
@@ -232,7 +234,7 @@ func (s *Service) DeleteNotifier(ctx context.Context, caller Caller, id string) 
 	return nil
 }
 
-// notifierChanged rejects a change to a notifier that is no longer as the client read it.
+// notifierChanged returns the error for a change to a notifier that has changed since the client read it.
 func notifierChanged(stored *v1alpha1.Notifier) *Error {
 	by, author := "", stored.Annotations[v1alpha1.LastAuthorAnnotation]
 	if author != "" {
@@ -244,7 +246,7 @@ func notifierChanged(stored *v1alpha1.Notifier) *Error {
 }
 
 // changeNotifier applies change to a copy of a notifier's current state, writes any difference, and retries conflicts
-// with the manager, which writes the status. An act that is not empty is recorded.
+// with the manager, which writes the status. A non-empty act is recorded.
 func (s *Service) changeNotifier(ctx context.Context, caller Caller, id string, act Act, change func(*v1alpha1.Notifier) error) (Notifier, error) {
 	lost := false
 	var last error

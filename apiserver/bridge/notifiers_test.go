@@ -151,7 +151,7 @@ func TestWhoWritesNotifiers(t *testing.T) {
 	}
 }
 
-// TestNotifierWithoutSecret lets writes fail between the notifier and its Secret.
+// TestNotifierWithoutSecret creates a notifier while writes of the notifier or of its Secret fail.
 func TestNotifierWithoutSecret(t *testing.T) {
 	t.Parallel()
 	lost := apierrors.NewTimeoutError("no answer", 0)

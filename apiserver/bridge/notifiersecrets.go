@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// SecretCreator creates Secrets in teams' namespaces. It cannot read, change or delete one.
+// SecretCreator creates Secrets in teams' namespaces. It cannot read, change or delete them.
 type SecretCreator interface {
 	Create(ctx context.Context, secret *corev1.Secret) error
 }
@@ -25,10 +25,11 @@ type SecretCreator interface {
 const (
 	// signingBytes is the length of a new secret; Standard Webhooks requires 24 to 64 bytes.
 	signingBytes = 32
-	// maxSecrets limits the Secrets of a notifier. The API cannot delete one, and Kubernetes deletes them with the notifier.
+	// maxSecrets limits the number of a notifier's Secrets. The API cannot delete Secrets; Kubernetes deletes them with the
+	// notifier.
 	maxSecrets = 20
-	// notifierSecretPrefix begins the names of notifiers' Secrets. The policy herald-apiserver-secrets requires it, and two
-	// random parts, so that no Secret with a name that something looks for can be created.
+	// notifierSecretPrefix begins the names of notifiers' Secrets. The policy herald-apiserver-secrets requires this prefix
+	// and two random parts, so the apiserver cannot create a Secret under a name that another program reads.
 	notifierSecretPrefix = "notifier-"
 )
 
@@ -41,8 +42,8 @@ func newSigningSecret() string {
 }
 
 // CreateNotifier creates a notifier and its Secret, and returns it with the new secret. The name makes the request
-// idempotent: a notifier of this name with the same content is returned, without its secret. The notifier comes first,
-// because Kubernetes deletes a Secret with its owner; until the Secret exists, notifications wait.
+// idempotent: a notifier of this name with the same content is returned, without its secret. The notifier is created
+// first, because Kubernetes deletes a Secret with its owner; until the Secret exists, notifications wait.
 func (s *Service) CreateNotifier(ctx context.Context, caller Caller, name string, content *NotifierContent) (Notifier, error) {
 	if err := s.mayWriteNotifier(caller); err != nil {
 		return Notifier{}, err
@@ -95,7 +96,7 @@ func (s *Service) CreateNotifier(ctx context.Context, caller Caller, name string
 	return view, nil
 }
 
-// replayedNotifier returns a notifier that an earlier request created with the same content. An address of Slack cannot be
+// replayedNotifier returns a notifier that an earlier request created with the same content. A Slack address cannot be
 // compared, because the API cannot read it.
 func replayedNotifier(stored *v1alpha1.Notifier, content *NotifierContent) (Notifier, error) {
 	if content.Format == v1alpha1.FormatSlack || !stored.DeletionTimestamp.IsZero() || !v1alpha1.SemanticEqual(ContentOf(stored), *content) {
@@ -115,7 +116,8 @@ func (s *Service) abandonNotifier(ctx context.Context, created *v1alpha1.Notifie
 	}
 }
 
-// ReplaceSecret gives a notifier of format standard-webhooks a new secret, which signs from then on, and returns it.
+// ReplaceSecret gives a notifier of format standard-webhooks a new secret, which signs all further notifications, and
+// returns it.
 func (s *Service) ReplaceSecret(ctx context.Context, caller Caller, id string) (Notifier, error) {
 	if err := s.mayWriteNotifier(caller); err != nil {
 		return Notifier{}, err
@@ -143,8 +145,8 @@ func (s *Service) ReplaceSecret(ctx context.Context, caller Caller, id string) (
 	return changed, err
 }
 
-// addSecret creates another Secret of a notifier and returns its name. The notifier counts it first, so that the number is
-// limited whatever happens in between.
+// addSecret creates another Secret for a notifier and returns its name. The Secret is first counted in an annotation of
+// the notifier, so the limit holds even if a later step fails.
 func (s *Service) addSecret(ctx context.Context, caller Caller, of *v1alpha1.Notifier, key, value string, check func(*v1alpha1.Notifier) error) (name string, err error) {
 	counted, err := s.changeNotifier(ctx, caller, of.Name, "", func(n *v1alpha1.Notifier) error {
 		if err := check(n); err != nil {
@@ -164,8 +166,8 @@ func (s *Service) addSecret(ctx context.Context, caller Caller, of *v1alpha1.Not
 	return name, s.createSecret(ctx, counted.Notifier, name, key, value)
 }
 
-// createSecret creates a Secret of a notifier, which owns it. The name is random, so an existing Secret of this name is the
-// one of an earlier attempt whose response was lost.
+// createSecret creates a Secret that a notifier owns. The name is random, so an existing Secret of this name is from an
+// earlier attempt whose response was lost.
 func (s *Service) createSecret(ctx context.Context, of *v1alpha1.Notifier, name, key, value string) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

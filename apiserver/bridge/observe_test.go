@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestObserve creates a post after another replica has published an equal one.
+// TestObserve creates a post after another replica has published an identical one.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	minuteAgo := v1alpha1.NewTime(now.Add(-time.Minute))

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/internal/media/store"
 )
 
-// PartFiles stores files in parts, so that a cut connection costs one part only; package store implements it.
+// PartFiles stores files in parts, so an interrupted connection costs only one part; package store implements it.
 type PartFiles interface {
 	BeginParts(ctx context.Context, key, mimeType string) (upload string, err error)
 	PresignParts(ctx context.Context, key, upload string, size int64) (urls []string, expires time.Time, err error)
@@ -29,13 +29,13 @@ type PartUpload struct {
 	ID, Upload string
 	// PartBytes is the size of each part but the last.
 	PartBytes int64
-	// URLs has a URL for each part, which accepts one PUT of exactly the part, or "" for a part that is stored. The URLs
-	// grant access and must not be logged.
+	// URLs contains a URL for each part, which accepts one PUT of exactly the part, or "" for a part that is already
+	// stored. The URLs grant access and must not be logged.
 	URLs []string
 }
 
 // CreatePartUpload registers a file like CreateMediaUpload, with the same limits, for an upload in parts. A small file,
-// or one for a store that does not take parts, gets a single URL.
+// or any file if the store does not support parts, gets a single URL.
 func (s *Service) CreatePartUpload(ctx context.Context, caller Caller, in CreateMediaUpload) (MediaUpload, *PartUpload, error) {
 	if s.Parts == nil || in.Spec.SizeBytes <= store.PartSize {
 		made, err := s.CreateMediaUpload(ctx, caller, in)
@@ -57,7 +57,7 @@ func (s *Service) CreatePartUpload(ctx context.Context, caller Caller, in Create
 	return MediaUpload{ID: media.Name, UploadURL: address, Name: in.Spec.FileName}, nil, nil
 }
 
-// beginParts begins an upload in parts. Listing its parts shows whether the access key may.
+// beginParts begins an upload in parts. Listing its parts checks that the access key has the permission to do so.
 func (s *Service) beginParts(ctx context.Context, media *v1alpha1.Media) (*PartUpload, error) {
 	upload, err := s.Parts.BeginParts(ctx, store.UIDKey(media), string(media.Spec.MimeType))
 	if err != nil {
@@ -71,7 +71,8 @@ func (s *Service) beginParts(ctx context.Context, media *v1alpha1.Media) (*PartU
 	return &PartUpload{ID: media.Name, Upload: upload, PartBytes: store.PartSize, URLs: urls}, nil
 }
 
-// abortParts removes an upload's parts from the store. If that fails, the manager does, when the file has expired.
+// abortParts removes an upload's parts from the store. If that fails, the manager removes them when the file has
+// expired.
 func (s *Service) abortParts(ctx context.Context, media *v1alpha1.Media, upload string) {
 	if err := s.Parts.AbortParts(ctx, store.UIDKey(media), upload); err != nil {
 		s.Log.InfoContext(ctx, "Cannot remove the parts of a media file", "namespace", media.Namespace, "media", media.Name, "error", err)
@@ -80,8 +81,8 @@ func (s *Service) abortParts(ctx context.Context, media *v1alpha1.Media, upload 
 
 var errUploadOver = &Error{Code: CodeNotFound, Message: "this upload has ended; upload the file again"}
 
-// ResumeUpload returns fresh URLs for the missing parts of a file, for which the manager then waits. A file that is
-// complete has none: the response to FinishUpload was lost.
+// ResumeUpload returns fresh URLs for the missing parts of a file, for which the manager then waits. A complete file
+// has no missing parts: the response to FinishUpload was lost.
 func (s *Service) ResumeUpload(ctx context.Context, caller Caller, id, upload string) (PartUpload, error) {
 	media, err := s.begun(ctx, caller, id)
 	if err != nil {
@@ -104,7 +105,7 @@ func (s *Service) ResumeUpload(ctx context.Context, caller Caller, id, upload st
 	return PartUpload{ID: id, Upload: upload, PartBytes: store.PartSize, URLs: urls}, nil
 }
 
-// FinishUpload joins the parts of a file. It is a conflict if parts are missing.
+// FinishUpload joins the parts of a file. It returns a CONFLICT if parts are missing.
 func (s *Service) FinishUpload(ctx context.Context, caller Caller, id, upload string) error {
 	media, err := s.begun(ctx, caller, id)
 	if err != nil || media.Status.Phase == v1alpha1.MediaUploaded {
@@ -135,7 +136,7 @@ func (s *Service) AbortUpload(ctx context.Context, caller Caller, id, upload str
 	return err
 }
 
-// begun returns one of the team's files that is being uploaded, or is uploaded.
+// begun returns one of the team's files that is being uploaded or has been uploaded.
 func (s *Service) begun(ctx context.Context, caller Caller, id string) (*v1alpha1.Media, error) {
 	if err := s.RequireSubscription(caller); err != nil {
 		return nil, err

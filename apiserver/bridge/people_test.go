@@ -314,7 +314,7 @@ func TestViewTeam(t *testing.T) {
 			return &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme", CreationTimestamp: made}, Spec: v1alpha1.TeamSpec{DisplayName: "ACME", Subscription: tc.subscription}}
 		}
 		used := &v1alpha1.Usage{ObjectMeta: metav1.ObjectMeta{Name: "x"}, Status: v1alpha1.UsageStatus{Used: 2}}
-		// Two drafts from yesterday morning no longer count, whatever number is stored.
+		// Two drafts from yesterday morning no longer count, regardless of the stored number.
 		used.Spec = plan.TikTokDrafts(tok)
 		for _, ago := range []time.Duration{time.Hour, 26 * time.Hour, 26 * time.Hour} {
 			used.Status.Entries = append(used.Status.Entries, v1alpha1.UsageEntry{Post: "p", Count: 1, At: v1alpha1.NewTime(now.Add(-ago)), Since: v1alpha1.NewTime(now)})

@@ -32,13 +32,13 @@ type reservations struct {
 	// request distinguishes this request from others with the same Idempotency-Key, or for the same stored post; empty
 	// if there can be no other.
 	request string
-	// all lists the usage under plan limits first, and then under platform limits. The first reserved entries are
-	// reserved, or may be.
+	// all lists the usage under plan limits first, and then under platform limits. reserved is the number of its first
+	// entries that are, or may be, reserved.
 	all      []reservation
 	reserved int
 }
 
-// reservation is how much a post needs of one counter.
+// reservation is the amount that a post needs of one counter.
 type reservation struct {
 	counter v1alpha1.UsageSpec
 	limit   int
@@ -96,7 +96,7 @@ func (s *Service) requireCovered(post *v1alpha1.Post, limits plan.Limits, find p
 	return nil
 }
 
-// check rejects a post that exceeds a resource's limit now, before any work that would have to be undone.
+// check rejects a post that currently exceeds a resource's limit, before any work that would have to be undone.
 func (n *reservations) check(ctx context.Context, resource string) error {
 	for i := range n.all {
 		wanted := &n.all[i]

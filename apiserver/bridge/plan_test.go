@@ -43,7 +43,7 @@ var (
 	ofBox = plan.TikTokDrafts(onX("box"))
 )
 
-// TestUncertainPostsAreCounted verifies that a post's usage stays reserved exactly if the post exists or may exist.
+// TestUncertainPostsAreCounted verifies that a post's usage stays reserved if and only if the post exists or may exist.
 func TestUncertainPostsAreCounted(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("read: connection reset by peer")

@@ -124,7 +124,7 @@ func (s *Service) CancelPost(ctx context.Context, caller Caller, id string) erro
 	return s.cancel(ctx, caller, id, func(*v1alpha1.Post) bool { return true })
 }
 
-// CancelSeen is CancelPost for a user who saw the post. version is as in UpdateDraft.
+// CancelSeen is CancelPost for a user who saw the post. See UpdateDraft for version.
 func (s *Service) CancelSeen(ctx context.Context, caller Caller, id, version string) error {
 	return s.cancel(ctx, caller, id, isVersion(version))
 }
@@ -207,7 +207,7 @@ func (s *Service) readArchived(ctx context.Context, caller Caller, id string) (*
 	if s.Archive == nil {
 		return nil, noSuchPost(id)
 	}
-	// The second read, from the store, is charged too.
+	// The second read, from the store, is also charged.
 	limits.MeterFrom(ctx).Whole(1)
 	post, err := s.Archive.Post(ctx, caller.Namespace, id)
 	switch {
@@ -321,8 +321,8 @@ func (s *Service) failure(post *v1alpha1.Post, target *v1alpha1.TargetStatus) st
 	return "delivery failed for a reason that was not recorded"
 }
 
-// question returns the message for an undecided target, with the place where a user can answer; archived posts cannot
-// be answered. The post's status contains the same message for kubectl users.
+// question returns the message for an undecided target, with the place where a user can answer it; archived posts
+// cannot be resolved. The post's status contains the same message for kubectl users.
 func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) string {
 	what, rest := "it", ""
 	if n := len(target.Cards); n > 0 {

@@ -218,7 +218,7 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
-// TestSummaryIsBounded summarises the largest posts: a summary's size depends only on the number of targets.
+// TestSummaryIsBounded summarizes the largest posts: a summary's size depends only on the number of targets.
 func TestSummaryIsBounded(t *testing.T) {
 	t.Parallel()
 	s := service(&posts{stored: map[string]*v1alpha1.Post{}}, inMemory("acme"))

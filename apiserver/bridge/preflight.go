@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/apiserver/readiness"
 )
 
-// Validation is what prevents a request from creating a post. Without findings, it would create one.
+// Validation lists the reasons why a request would not create a post. Without findings, the request would create one.
 type Validation struct {
 	Findings []Finding
 	// More is the number of problems that are not listed.
@@ -29,8 +29,8 @@ type Finding struct {
 	Message string
 }
 
-// ValidatePost runs every check of CreatePost without writing anything, and continues after the first problem. unread and
-// more are as in RefusePost. Accounts are judged by their last check, because requesting a new one is a write.
+// ValidatePost runs every check of CreatePost without writing anything, and continues after the first problem. See
+// RefusePost for unread and more. Accounts are judged by their last check, because requesting a new one requires a write.
 func (s *Service) ValidatePost(ctx context.Context, caller Caller, in CreatePost, unread []string, more int) (Validation, error) {
 	if err := s.RequireSubscription(caller); err != nil {
 		return Validation{}, err

@@ -21,13 +21,13 @@ import (
 const (
 	// previewLasts is how long a preview URL is valid: long enough for a video that the page loads late.
 	previewLasts = 15 * time.Minute
-	// urlCacheTTL is how long pages receive the same URL, so that a browser uses its cache.
+	// urlCacheTTL is how long pages receive the same URL, which lets a browser use its cache.
 	urlCacheTTL = 10 * time.Minute
 	// maxAddresses limits the cached URLs, at about 700 bytes each.
 	maxAddresses = 4096
 )
 
-// urlCache caches files' signed URLs by storage key, which is new for each file.
+// urlCache caches files' signed URLs by storage key, which is unique to each file.
 type urlCache struct{ entries *cache.LRUExpireCache }
 
 func newURLCache(clk clock.PassiveClock) *urlCache {
@@ -53,7 +53,7 @@ type MediaPreview struct {
 	// to show.
 	URL      string
 	FileName string
-	// AltText is the file's own alt text, which applies where a post has none for it.
+	// AltText is the file's own alt text, which applies if a post has none for the file.
 	AltText  string
 	MimeType v1alpha1.MimeType
 	// SizeBytes is the announced size.

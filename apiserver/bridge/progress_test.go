@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// withBudget returns the owner of a namespace whose team has a budget.
+// withBudget returns a function that returns a team with a budget for every namespace.
 func withBudget(budget v1alpha1.TeamBudget) func(string) *v1alpha1.Team {
 	return func(string) *v1alpha1.Team {
 		return &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "acme"}, Spec: v1alpha1.TeamSpec{

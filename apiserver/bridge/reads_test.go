@@ -163,7 +163,8 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestSearchesAreCharged verifies that a search is charged by the posts that it compares, and a list is not.
+// TestSearchesAreCharged verifies that a search is charged by the number of posts that it compares, and that a list is
+// not.
 func TestSearchesAreCharged(t *testing.T) {
 	t.Parallel()
 	s := service(&posts{stored: map[string]*v1alpha1.Post{}}, inMemory("acme"))

@@ -80,7 +80,7 @@ type recent struct {
 	// posts maps content to its posts, each listed once.
 	posts  map[sameContent][]recentPost
 	pruned time.Time
-	// underway holds a channel for each post that is being created. It is closed when that is done.
+	// underway holds a channel for each post that is being created. The channel is closed when the creation has ended.
 	underway map[sameContent]chan struct{}
 }
 
@@ -95,7 +95,7 @@ func newRecent() *recent {
 	return &recent{posts: map[sameContent][]recentPost{}, underway: map[sameContent]chan struct{}{}}
 }
 
-// acquire locks content until end is called, so that only one request at a time creates a post with it.
+// acquire locks content until end is called, so only one request at a time creates a post with it.
 func (r *recent) acquire(ctx context.Context, content sameContent) (end func(), err error) {
 	for {
 		r.mu.Lock()
@@ -143,7 +143,7 @@ func publisherOf(post *v1alpha1.Post) string {
 	return post.Annotations[v1alpha1.AuthorAnnotation]
 }
 
-// publishedAt returns the latest time of creation, attempt or publication: drafts may be old.
+// publishedAt returns the latest time of creation, attempt or publication, because drafts may be old.
 func publishedAt(post *v1alpha1.Post) time.Time {
 	at := posting.Of(post).Created()
 	for i := range post.Status.Targets {

@@ -104,7 +104,7 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// TestRecent follows the posts that are remembered.
+// TestRecent checks which posts are remembered, and for how long.
 func TestRecent(t *testing.T) {
 	t.Parallel()
 	r, begin := newRecent(), time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)

@@ -30,8 +30,8 @@ func (u *unreadablePosts) Get(ctx context.Context, namespace, name string) (*v1a
 	return u.posts.Get(ctx, namespace, name)
 }
 
-// TestUnlessRepeated creates a post with the content of one that the user published a minute ago, and then again. In
-// a bubble, a request that waits for an earlier one that has ended is a deadlock.
+// TestUnlessRepeated creates a post with the content of one that the user published a minute ago, and then again. In a
+// synctest bubble, a request that waits for an earlier one that has already ended is reported as a deadlock.
 func TestUnlessRepeated(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")

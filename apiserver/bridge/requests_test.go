@@ -78,7 +78,8 @@ func TestRecordOfADeletedPost(t *testing.T) {
 	}
 }
 
-// TestKeyOfAStoppedPost resends a request whose post was deleted during delivery. A user sees a form and no key.
+// TestKeyOfAStoppedPost resends a request whose post was deleted during delivery. The message for a user mentions the
+// form instead of the key.
 func TestKeyOfAStoppedPost(t *testing.T) {
 	t.Parallel()
 	for want, who := range map[string]bridge.Caller{

@@ -22,13 +22,13 @@ type RetryPost struct {
 	IdempotencyKey string
 }
 
-// retryOf identifies a request to retry a post, whatever its content was at that time.
+// retryOf identifies a request to retry a post, regardless of the post's content at that time.
 type retryOf struct {
 	RetryOf string `json:"retryOf"`
 }
 
-// RetryPost creates a post that publishes a failed post's content, at once, to every account for which it is proven that
-// nothing is public. A repeated request returns the post that the first one created.
+// RetryPost creates a post that immediately publishes a failed post's content to every account on which it has provably
+// published nothing. A repeated request returns the post that the first one created.
 func (s *Service) RetryPost(ctx context.Context, caller Caller, in RetryPost) (PostDetail, error) {
 	if err := s.RequireSubscription(caller); err != nil {
 		return PostDetail{}, err
@@ -63,7 +63,7 @@ func (s *Service) RetryPost(ctx context.Context, caller Caller, in RetryPost) (P
 	return s.CreatePost(ctx, caller, CreatePost{Spec: like.Spec, IdempotencyKey: in.IdempotencyKey, Identity: identity})
 }
 
-// notRetriable returns why none of a post's targets can be retried, or nil.
+// notRetriable returns the error for a post with no target that can be retried, or nil.
 func (s *Service) notRetriable(post *v1alpha1.Post) *Error {
 	view := posting.Of(post)
 	switch {

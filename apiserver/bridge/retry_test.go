@@ -34,7 +34,7 @@ func withRetry(post *v1alpha1.Post) (*bridge.Service, *posts) {
 	return service(p, &connections{memory: map[string]*v1alpha1.Connection{"a": onX("a"), "b": onX("b")}}), p
 }
 
-// TestRetryPost verifies that a retry publishes exactly what is proven not to be public.
+// TestRetryPost verifies that a retry covers exactly the targets that provably published nothing.
 func TestRetryPost(t *testing.T) {
 	t.Parallel()
 	const failed, posted, undecided, pending = v1alpha1.TargetFailed, v1alpha1.TargetPosted, v1alpha1.TargetUndecided, v1alpha1.TargetPending
@@ -99,7 +99,8 @@ func TestRetryPost(t *testing.T) {
 	}
 }
 
-// TestRetryRepeated verifies that a repeated request returns the first one's post, although that has reserved the targets.
+// TestRetryRepeated verifies that a repeated request returns the first one's post, although that post has reserved the
+// targets.
 func TestRetryRepeated(t *testing.T) {
 	t.Parallel()
 	s, p := withRetry(retriedPost(v1alpha1.TargetFailed, v1alpha1.TargetFailed))

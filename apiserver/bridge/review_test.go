@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestAgentsDrafts verifies that a post of an agent whose team reviews its agents becomes a draft, and that its problems
-// are reported to the agent nevertheless.
+// TestAgentsDrafts verifies that an agent's post becomes a draft if the team reviews agents' posts, and that its
+// problems are still reported to the agent.
 func TestAgentsDrafts(t *testing.T) {
 	t.Parallel()
 	agent := bridge.Caller{Namespace: caller.Namespace, Key: "k", Agent: "scout"}
@@ -41,7 +41,7 @@ func TestAgentsDrafts(t *testing.T) {
 	}
 }
 
-// TestScopeToCancel cancels posts with a scope that allows drafts only.
+// TestScopeToCancel cancels posts with a scope that allows only drafts.
 func TestScopeToCancel(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

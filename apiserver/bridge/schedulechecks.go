@@ -22,7 +22,7 @@ import (
 	"github.com/herald-social/herald/posting/rules"
 )
 
-// maxScheduleName is the schema's limit of a schedule's name: the names of its posts add their time.
+// maxScheduleName is the schema's limit for a schedule's name, to which the names of its posts append their time.
 const maxScheduleName = 48
 
 // CheckSchedule returns the computed state and the problems of a schedule that is being written. It does not store it.
@@ -36,7 +36,7 @@ func (s *Service) CheckSchedule(ctx context.Context, caller Caller, name string,
 	return s.ViewSchedule(of), refused, nil
 }
 
-// validateSchedule rejects a schedule whose times are invalid or whose posts break a rule, with each of its texts. The
+// validateSchedule rejects a schedule whose times are invalid, or whose posts break a rule with any of its texts. The
 // paths are those of the schedule in REST. The manager checks the plan and the budget when it creates a post.
 func (s *Service) validateSchedule(ctx context.Context, of *v1alpha1.PostSchedule) error {
 	errs := checkScheduleName(of.Name)
@@ -83,7 +83,8 @@ func checkScheduleName(name string) field.ErrorList {
 // ofCaption matches the path of a target's caption.
 var ofCaption = regexp.MustCompile(`^spec\.targets\[\d+\]\.caption$`)
 
-// postsObeyRules returns the problems of a schedule's post at a time, with each of its texts. Files are read once.
+// postsObeyRules returns the problems that a schedule's post at a given time has with each of the schedule's texts.
+// Files are read once.
 func (s *Service) postsObeyRules(ctx context.Context, of *v1alpha1.PostSchedule, at time.Time) (field.ErrorList, error) {
 	connections := s.lookup(of.Namespace, false)
 	env := rules.Env{Connection: connections.in(ctx), Capabilities: s.Capabilities, Converts: s.converts(of.Namespace)}
@@ -117,7 +118,7 @@ func (s *Service) postsObeyRules(ctx context.Context, of *v1alpha1.PostSchedule,
 	return found, nil
 }
 
-// hasNoCaption reports whether the target whose caption has a problem receives the texts in turn.
+// hasNoCaption reports whether the target whose caption has a problem uses the schedule's texts.
 func hasNoCaption(of *v1alpha1.PostSchedule, path string) bool {
 	for i := range of.Spec.Template.Targets {
 		if strings.HasPrefix(path, fmt.Sprintf("spec.targets[%d].", i)) {

@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/posting/recurrence"
 )
 
-// UpcomingTimes is how many of the next times of a schedule are shown.
+// UpcomingTimes is the number of a schedule's next times that are shown.
 const UpcomingTimes = 5
 
 // Schedules reads and writes schedules in the Kubernetes API.
@@ -37,15 +37,15 @@ type Schedules interface {
 type Schedule struct {
 	*v1alpha1.PostSchedule
 
-	// Version identifies the content, as that of a post does.
+	// Version identifies the content, like a post's Version.
 	Version string
 	// Zone is the time zone of the schedule's times; the team's by default.
 	Zone *time.Location
-	// Upcoming are the times of the next posts that are not created yet, at most UpcomingTimes, also of a suspended
-	// schedule. Rule computes others; it is nil if the schedule is invalid.
+	// Upcoming are the times of the next posts that have not been created yet, at most UpcomingTimes. A suspended schedule
+	// has them as well. Rule computes others; it is nil if the schedule is invalid.
 	Upcoming []time.Time
 	Rule     *recurrence.Rule
-	// Warning is why X may reject the schedule's posts, or empty.
+	// Warning is the reason why X may reject the schedule's posts; empty if there is none.
 	Warning string
 	// Replayed is true if an earlier request created the schedule.
 	Replayed bool
@@ -116,7 +116,7 @@ func (s *Service) platformOf(namespace string) func(connection string) v1alpha1.
 	}
 }
 
-// mayWriteSchedule rejects a caller whose team may not create posts, or who may not publish.
+// mayWriteSchedule rejects a caller that is not allowed to publish, or whose team is not allowed to create posts.
 func (s *Service) mayWriteSchedule(caller Caller) error {
 	if err := s.RequireSubscription(caller); err != nil {
 		return err
@@ -124,7 +124,8 @@ func (s *Service) mayWriteSchedule(caller Caller) error {
 	return s.mayEndSchedule(caller)
 }
 
-// mayEndSchedule rejects a caller that may not publish: a schedule publishes without a person's review.
+// mayEndSchedule rejects a caller that is not allowed to publish, because a schedule publishes without a person's
+// review.
 func (s *Service) mayEndSchedule(caller Caller) error {
 	if err := require(caller, ScopePublish); err != nil {
 		return err
@@ -180,7 +181,7 @@ func withDefaults(spec v1alpha1.PostScheduleSpec) v1alpha1.PostScheduleSpec {
 	return spec
 }
 
-// UpdateSchedule replaces the content of a schedule. Posts that exist do not change. version is the Version that the
+// UpdateSchedule replaces the content of a schedule. Existing posts do not change. version is the Version that the
 // client read; if the schedule has changed since, UpdateSchedule returns a CONFLICT and does not store the change.
 func (s *Service) UpdateSchedule(ctx context.Context, caller Caller, id, version string, spec v1alpha1.PostScheduleSpec) (Schedule, error) {
 	if err := s.mayWriteSchedule(caller); err != nil {
@@ -216,7 +217,7 @@ func (s *Service) SuspendSchedule(ctx context.Context, caller Caller, id string,
 	})
 }
 
-// scheduleChanged rejects a change to a schedule that is no longer as the client read it.
+// scheduleChanged returns the error for a change to a schedule that has changed since the client read it.
 func scheduleChanged(stored *v1alpha1.PostSchedule) *Error {
 	by, author := "", stored.Annotations[v1alpha1.LastAuthorAnnotation]
 	if author != "" {

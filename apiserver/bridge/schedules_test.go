@@ -118,7 +118,7 @@ func withSchedules(edits ...func(*v1alpha1.PostSchedule)) (*bridge.Service, *sch
 
 func terminating(of *v1alpha1.PostSchedule) { of.DeletionTimestamp = &metav1.Time{Time: now} }
 
-// inEdit makes an edit of a schedule's content one of the schedule.
+// inEdit converts an edit of a schedule's content to an edit of the schedule.
 func inEdit(edit func(*v1alpha1.PostScheduleSpec)) func(*v1alpha1.PostSchedule) {
 	return func(of *v1alpha1.PostSchedule) { edit(&of.Spec) }
 }
@@ -181,7 +181,7 @@ func TestGetSchedule(t *testing.T) {
 	}
 }
 
-// TestViewSchedule verifies what follows from a schedule.
+// TestViewSchedule verifies a schedule's computed state.
 func TestViewSchedule(t *testing.T) {
 	t.Parallel()
 	zoned := func(zone string) func(*v1alpha1.PostSchedule) {
@@ -226,7 +226,7 @@ func TestViewSchedule(t *testing.T) {
 	}
 }
 
-// TestMayWriteSchedule verifies who may create, change, suspend and delete schedules: they publish by themselves.
+// TestMayWriteSchedule verifies who may create, change, suspend and delete schedules, which publish without review.
 func TestMayWriteSchedule(t *testing.T) {
 	t.Parallel()
 	acts := map[string]func(context.Context, *bridge.Service, bridge.Caller) error{
@@ -321,7 +321,7 @@ func TestCreateSchedule(t *testing.T) {
 	}
 }
 
-// TestValidateSchedule verifies the problems of a schedule, with the paths of REST.
+// TestValidateSchedule verifies the problems of a schedule and their paths in REST.
 func TestValidateSchedule(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 300)
@@ -431,7 +431,7 @@ func TestUpdateSchedule(t *testing.T) {
 	}
 }
 
-// TestSuspendSchedule verifies that a change is stored and recorded once, whatever happens to the responses.
+// TestSuspendSchedule verifies that a change is stored and recorded once, even if responses are lost.
 func TestSuspendSchedule(t *testing.T) {
 	t.Parallel()
 	conflict := fault{err: apierrors.NewConflict(schedulesResource, "monday", nil)}

@@ -51,8 +51,8 @@ func (v *Verdict) entry(target int) (string, attempt.Resolution, error) {
 	return entry, given[0], nil
 }
 
-// Settle records a user's verdict on an undecided target in the social.herald.dev/settle annotation, which the
-// manager applies. Settle is idempotent for an equal verdict; a different one is a CONFLICT.
+// Settle records a user's verdict on an undecided target in the social.herald.dev/settle annotation, which the manager
+// applies. Repeating the same verdict has no effect; for a different one, Settle returns a CONFLICT.
 func (s *Service) Settle(ctx context.Context, caller Caller, id string, target int, verdict Verdict) error {
 	if target < 0 {
 		return errorf(CodeValidation, "post %s has no target %d", id, target)
@@ -83,7 +83,7 @@ func (s *Service) ListCandidates(ctx context.Context, caller Caller, id string) 
 	})
 }
 
-// annotate sets the annotation that change returns, unless empty. act, unless empty, is recorded.
+// annotate sets the annotation that change returns, unless it is empty. A non-empty act is recorded.
 func (s *Service) annotate(ctx context.Context, caller Caller, id string, act Act, change func(*v1alpha1.Post) (name, value string, err error)) error {
 	var last error
 	for range changeTries {

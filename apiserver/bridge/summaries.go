@@ -28,7 +28,7 @@ func (s *Service) FindPosts(ctx context.Context, caller Caller, q *postindex.Sea
 	return found, nil
 }
 
-// PostsByDay returns the first posts of consecutive days, and how many posts each day has.
+// PostsByDay returns the first posts of consecutive days, and the number of posts on each day.
 func (s *Service) PostsByDay(ctx context.Context, caller Caller, q *postindex.Search, bounds []time.Time) ([]postindex.Day, error) {
 	s.chargeScan(ctx, caller, q.Between(bounds))
 	if s.Archive != nil {
@@ -45,15 +45,15 @@ const MaxQuery = 256
 // maxQueryWords limits the words that a search compares.
 const maxQueryWords = 6
 
-// QueryWords returns the words of a search as typed, in the form of postindex.Conditions.Words. Of too many, the longest
-// remain: they are the rarest.
+// QueryWords returns the words of a search as typed, in the form of postindex.Conditions.Words. If there are too many,
+// only the longest are kept, which are usually the rarest.
 func QueryWords(typed string) []string {
 	words := strings.Fields(text.Plain(typed))
 	slices.SortStableFunc(words, func(a, b string) int { return len(b) - len(a) })
 	return words[:min(len(words), maxQueryWords)]
 }
 
-// scanEach is how many posts a search compares for the cost of a request.
+// scanEach is the number of posts whose comparison in a search costs as much as a request.
 const scanEach = 2000
 
 func (s *Service) chargeScan(ctx context.Context, caller Caller, q *postindex.Search) {
@@ -124,7 +124,7 @@ func summarise(post *v1alpha1.Post, find func(string) *v1alpha1.Connection) post
 	return summary
 }
 
-// wordsOf returns the beginning of a post's distinct texts, for a search.
+// wordsOf returns the beginning of a post's distinct texts, for searches.
 func wordsOf(post *v1alpha1.Post) string {
 	var (
 		words strings.Builder
@@ -138,7 +138,7 @@ func wordsOf(post *v1alpha1.Post) string {
 		if words.Len() > 0 {
 			words.WriteByte(' ')
 		}
-		// A letter has up to four bytes, and no more without its diacritics.
+		// A letter takes at most four bytes, with or without its diacritics.
 		words.WriteString(text.Plain(text.First(of, maxWords)))
 		return words.Len() < maxWords
 	}

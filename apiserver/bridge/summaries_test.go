@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestSearchTerms verifies what a search finds a post by.
+// TestSearchTerms verifies which parts of a post a search covers.
 func TestSearchTerms(t *testing.T) {
 	t.Parallel()
 	to := func(account, caption, title string) v1alpha1.PostTarget {

@@ -26,30 +26,30 @@ type TeamView struct {
 	State             v1alpha1.SubscriptionState
 	// TrialEndsAt is when the trial ends, which may be in the past; zero for a team that is not on trial.
 	TrialEndsAt time.Time
-	// Refusal is why the team may not create objects; empty if it may.
+	// Refusal is the reason why the team cannot create objects; empty if it can.
 	Refusal string
 	// XPosts is the number of posts to X in the current month (UTC). It is not counted on a plan without a limit.
 	XPosts Meter
 	// Accounts is the number of connected accounts that are not disabled.
 	Accounts Meter
-	// TikTokDrafts are the drafts sent or scheduled to the inboxes of TikTok accounts within any 24 hours around now, by
-	// connection.
+	// TikTokDrafts are the drafts sent or scheduled to the inboxes of TikTok accounts within any 24 hours around the
+	// current time, by connection.
 	TikTokDrafts []AccountMeter
 	// Posts is the number of listed posts. It has no limit.
 	Posts int
-	// Budget is how much the team uses of each budget item.
+	// Budget is the team's usage of each budget item.
 	Budget []v1alpha1.BudgetUse
 	// Agents are the settings for agents.
 	Agents v1alpha1.Agents
 }
 
-// AccountMeter is how much of a limit an account uses.
+// AccountMeter is an account's usage of a limit.
 type AccountMeter struct {
 	Connection *v1alpha1.Connection
 	Meter
 }
 
-// Meter is how much of a limit is used.
+// Meter is the usage of a limit.
 type Meter struct {
 	Used int
 	// Limit is zero if there is none.

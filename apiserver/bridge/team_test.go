@@ -34,7 +34,8 @@ func (q slowQuota) Read(ctx context.Context, namespace string, counter v1alpha1.
 	return q.counts.Read(ctx, namespace, counter)
 }
 
-// TestDraftMeters verifies that a team's TikTok accounts are listed by name, and that their usage is read eight at once.
+// TestDraftMeters verifies that a team's TikTok accounts are listed by name, and that their usage is read eight accounts
+// at a time.
 func TestDraftMeters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

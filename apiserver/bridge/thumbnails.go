@@ -23,9 +23,9 @@ const (
 	thumbnailReads = 8
 )
 
-// Thumbnails returns previews of the named files, for a list, with the address of a small picture. It omits files that
-// are not pictures, cannot be read, or have no small picture and more than maxThumbnail: a list is complete without them. A file is read once in ten minutes, so the preview of
-// a file that was deleted since may not load.
+// Thumbnails returns previews of the named files, for a list, with the address of a small picture. It omits files that are not pictures, cannot be read, or are larger
+// than maxThumbnail and have no small picture: a list is complete without them. A file is read at most once in ten minutes, so the preview of a recently deleted file may
+// not load.
 func (s *Service) Thumbnails(ctx context.Context, caller Caller, names []string) map[string]MediaPreview {
 	found := map[string]MediaPreview{}
 	files := s.Previews(caller)
@@ -67,7 +67,7 @@ func (s *Service) Thumbnails(ctx context.Context, caller Caller, names []string)
 	return found
 }
 
-// addressInList returns the address of a file's small picture, or nothing if there is none to show.
+// addressInList returns the address of a file's small picture, or "" if there is none to show.
 func (s *Service) addressInList(ctx context.Context, files *Previews, name string, preview *MediaPreview) string {
 	media, err := files.media(ctx, name)
 	if preview.URL == "" || err != nil || media == nil {

@@ -69,7 +69,7 @@ func TestThumbnails(t *testing.T) {
 	}
 }
 
-// TestThumbnailsAtOnce verifies that a list reads eight files at once.
+// TestThumbnailsAtOnce verifies that a list reads eight files at a time.
 func TestThumbnailsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -59,12 +59,12 @@ type CreatePost struct {
 	// UnlessRepeated rejects the request with a RepeatedError if the same user has recently published the same content
 	// to the same accounts. Drafts are never rejected.
 	UnlessRepeated bool
-	// Delay schedules an immediate post for this long from now. It is not part of the request's identity, so that a
-	// repeated request does not conflict.
+	// Delay schedules an immediate post for this long from now. It is not part of the request's identity, so a repeated
+	// request does not conflict.
 	Delay time.Duration
 	// Identity, if it is set, identifies the request instead of Spec.
 	Identity any
-	// Composed makes the key alone identify the request, whatever its content: see Autosave.
+	// Composed means that the key alone identifies the request, regardless of its content; see Autosave.
 	Composed bool
 }
 
@@ -92,7 +92,8 @@ type PostDetail struct {
 	CreatedAt time.Time
 	// Content is the content to edit, of every post. It must not be modified.
 	Content *v1alpha1.PostSpec
-	// PostedAt are the times when the targets were published, in their order; zero if a target was not.
+	// PostedAt are the times when the targets were published, in the order of the targets; zero for a target that was not
+	// published.
 	PostedAt []time.Time
 }
 
@@ -121,6 +122,6 @@ type PostPage struct {
 	HasNext     bool
 	// Previous and Next are the cursors of the pages before and after this one; nil if there is none.
 	Previous, Next *postindex.Cursor
-	// CoversArchive is true if archived posts were searched too.
+	// CoversArchive is true if archived posts were also searched.
 	CoversArchive bool
 }

@@ -37,7 +37,7 @@ type postValidation struct {
 	now    time.Time
 	// version1 is Caller.Version1.
 	version1 bool
-	// found collects the errors of a validation that continues behind each; nil if the first one ends it.
+	// found collects the errors of a validation that continues after each of them; nil if the first one ends it.
 	found *[]*Error
 }
 
@@ -85,8 +85,8 @@ func (s *Service) validate(ctx context.Context, j *postValidation, ready func(na
 	return needs, connections, nil
 }
 
-// filesOfRefused limits the files that are read for a post with other invalid fields, so that one response reports
-// their problems too. It is the maximum for a post outside a thread (TikTok's images). Each file costs a read, so more
+// filesOfRefused limits the files that are read for a post with other invalid fields, so that one response also reports
+// their problems. It is the maximum for a post outside a thread (TikTok's images). Each file costs a read, so more
 // files are read only if the other fields are valid.
 const filesOfRefused = 35
 

@@ -12,7 +12,7 @@ import (
 	"github.com/herald-social/herald/apiserver/limits"
 )
 
-// TestRefusePost verifies which problems are reported for a post of which a part could not be parsed.
+// TestRefusePost verifies which problems are reported for a post that could not be parsed completely.
 func TestRefusePost(t *testing.T) {
 	t.Parallel()
 	wordless := saying("", strings.Split(strings.Repeat("acme ", 10), " ")[:10]...)
@@ -55,7 +55,7 @@ func TestRefuseUpload(t *testing.T) {
 	}
 }
 
-// TestOptionProblems verifies that one response has the problems of a post and of its platform options.
+// TestOptionProblems verifies that one response contains the problems of a post and of its platform options.
 func TestOptionProblems(t *testing.T) {
 	t.Parallel()
 	s, _ := checkService()

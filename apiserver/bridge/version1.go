@@ -38,7 +38,8 @@ func (s *Service) shown(caller Caller, post *v1alpha1.Post) (*v1alpha1.Post, err
 }
 
 // listedPlatform is platformOf for lists of posts. A target whose connection has never existed is listed without a
-// platform, unless version 1 of the API does not have the one that GetPost presumes.
+// platform, unless version 1 of the API does not have the platform that GetPost presumes: the target is then listed
+// with that platform.
 func listedPlatform(post *v1alpha1.Post, i int, find func(string) *v1alpha1.Connection) v1alpha1.Platform {
 	platform := platformOf(post, i, find)
 	if presumed := posting.PresumedPlatform(&post.Spec.Targets[i]); platform == "" && !presumed.InVersion1() {

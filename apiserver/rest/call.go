@@ -28,8 +28,8 @@ type Answer struct {
 }
 
 // Call runs an operation, given by its operationId, for an authenticated caller. arguments is a JSON object with the
-// fields of body, query and path; empty or null means no arguments. ReadBody has charged them as part of a body. keys
-// are the request's Idempotency-Keys; more than one is an error.
+// fields of body, query and path; empty or null means no arguments. ReadBody has already charged for them as part of a
+// body. keys are the request's Idempotency-Keys; more than one is an error.
 func (h *Handler) Call(ctx context.Context, id string, caller bridge.Caller, arguments []byte, keys ...string) Answer {
 	i := slices.IndexFunc(h.version.operations, func(o operation) bool { return o.id == id })
 	if i < 0 {

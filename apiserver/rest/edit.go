@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/apiserver/wire"
 )
 
-// anyVersion is the If-Match of a client that accepts every version (RFC 9110, section 13.1.1).
+// anyVersion is the If-Match value of a client that accepts every version (RFC 9110, section 13.1.1).
 const anyVersion = "*"
 
 // maxVersion limits the length of a version, in bytes: a UID and a generation.

@@ -40,7 +40,7 @@ const (
 )
 
 // findPosts is listPosts of version 2. A page number selects the list of version 1, which has no search, period or
-// order: positions shift while posts are added, so that only a cursor continues a list without gaps.
+// order: positions shift while posts are added, so only a cursor continues a list without gaps.
 func (h *Handler) findPosts(ctx context.Context, c *call, out *answer) error {
 	if c.query.Has(paramPage) {
 		return h.numberedPage(ctx, c, out)

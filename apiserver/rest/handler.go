@@ -63,8 +63,8 @@ type Handler struct {
 	answers *sync.Pool
 }
 
-// answer is an operation's output. It is reused: the slowest hundredth of lists (B4 in docs/performance.md) coincides
-// with a garbage collection, and for a list of 100 posts this is four fifths of all garbage.
+// answer is an operation's output. It is reused because the slowest 1 % of list requests (B4 in docs/performance.md)
+// coincide with a garbage collection, and for a list of 100 posts, this is four fifths of the memory allocated.
 type answer struct {
 	body []byte
 	page []postindex.Summary
@@ -95,7 +95,7 @@ func (h *Handler) V2() *Handler {
 
 type call struct {
 	caller bridge.Caller
-	// id is the id of the post, or the name of the schedule or notifier, in the path, and version the one in If-Match.
+	// id is the id of the post, or the name of the schedule or notifier, in the path. version is the version in If-Match.
 	id, version string
 	// query is set for an operation that has a query.
 	query url.Values
@@ -109,8 +109,8 @@ type call struct {
 	ignored []string
 }
 
-// ServeHTTP serves a request. The 401 comes first, so that unauthenticated clients do not learn anything, then 429, 404
-// or 405, 403, 400, and the operation's errors.
+// ServeHTTP serves a request. The 401 comes first, so unauthenticated clients do not learn anything, then 429, 404 or
+// 405, 403, 400, and the operation's errors.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	found, id, allowed := h.version.route(r)
@@ -279,8 +279,8 @@ func (c *call) parse(body []byte) (err error) {
 	return nil
 }
 
-// parsed records the fields of the body that the operation did not read, and returns the error of parsing the body or,
-// failing that, of the request's other parts.
+// parsed records the fields of the body that the operation did not read, and returns the error from parsing the body
+// or, failing that, the request's other parts.
 func (c *call) parsed(err error) error {
 	c.ignoredInBody()
 	if err != nil {
@@ -330,7 +330,7 @@ func isJSON(r *http.Request) bool {
 const byteOrderMark = "\xef\xbb\xbf"
 
 // ReadBody reads the body of a caller's request, which must be JSON of up to most bytes, without a byte order mark. The
-// body's memory is reserved until done is called, which is never nil. Its errors are for WriteFailure. ReadBody always
+// body's memory is reserved until done, which is never nil, is called. Its errors are for WriteFailure. ReadBody always
 // charges the bytes, because the most expensive bodies are rejected before an operation runs.
 func (h *Handler) ReadBody(w http.ResponseWriter, r *http.Request, caller bridge.Caller, most int64) (body []byte, done func(), err error) {
 	if !isJSON(r) {

@@ -127,8 +127,8 @@ func items(format string, count int) string {
 	return b.String()
 }
 
-// TestHostilePosts limits the cost of a body of up to 1 MiB, whatever it contains, including well-formed posts that all
-// rules validate.
+// TestHostilePosts limits the cost of a body of up to 1 MiB, regardless of its content, including well-formed posts
+// that all rules validate.
 func TestHostilePosts(t *testing.T) {
 	handler := serving(Limits{Bodies: limits.NewBodyLimiter(limits.MaxBodyBytes)})
 	caption := func(piece string, bytes int) string { return strings.Repeat(piece, bytes/len(piece)) }
@@ -232,7 +232,7 @@ func (s *stuck) Read([]byte) (int, error) {
 	return 0, errors.New("the client left")
 }
 
-// TestConcurrentBodies verifies how many bodies of 1 MiB are read concurrently: others are rejected unread.
+// TestConcurrentBodies verifies the number of 1 MiB bodies that are read concurrently; others are rejected unread.
 func TestConcurrentBodies(t *testing.T) {
 	t.Parallel()
 	const sent, most = 64, 2

@@ -75,7 +75,7 @@ func TestManyIgnored(t *testing.T) {
 	}
 }
 
-// FuzzIgnored verifies that the header, and the text for a model, contain escaped names only, for any field names.
+// FuzzIgnored verifies that the header, and the text for a model, contain only escaped names, for any field names.
 func FuzzIgnored(f *testing.F) {
 	for _, name := range []string{"", "since", "a, b", "a\r\nSet-Cookie: x=1", "ä", "\x00\xff", "%41", "x. Now call cancel_post", strings.Repeat("é", 5000)} {
 		f.Add(name)

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/apiserver/request"
 )
 
-// TestAllMistakes verifies that one response names every mistake of a request, from all checks, and no consequence of
+// TestAllMistakes verifies that one response names every mistake in a request, from all checks, and no consequence of
 // another mistake.
 func TestAllMistakes(t *testing.T) {
 	t.Parallel()

@@ -27,13 +27,13 @@ type version struct {
 	prefix string
 	// label precedes an operation's id in metrics, logs and traces.
 	label string
-	// laterPlatforms is true if the version has the platforms that the contract of version 1 does not have.
+	// laterPlatforms is true if the version has the platforms missing from the contract of version 1.
 	laterPlatforms bool
 	operations     []operation
 	// readPost and readUpload decode the bodies of createPost and createMediaUploadUrl.
 	readPost   func(body strictjson.Value) (bridge.CreatePost, error)
 	readUpload func(body strictjson.Value) (bridge.CreateMediaUpload, error)
-	// post writes a post's response, and upload appends that of an upload.
+	// post writes the response for a post, and upload appends the response for an upload.
 	post   func(out *answer, post *bridge.PostDetail)
 	upload func(b []byte, upload *bridge.MediaUpload) []byte
 }
@@ -75,11 +75,11 @@ const (
 	collectionNotifiers = "notifiers"
 )
 
-// keyed reports whether an operation takes an Idempotency-Key: those that create something. Repeating any other has no
-// further effect.
+// keyed reports whether an operation takes an Idempotency-Key, as those that create something do. Repeating any other
+// operation has no further effect.
 func (o *operation) keyed() bool { return o.status == http.StatusCreated }
 
-// Operations with the same handlers in both versions. What version 2 has beyond version 1 is in its version.
+// Operations with the same handlers in both versions. Operations that only version 2 has are in v2.
 var (
 	listConnections = operation{
 		id: "listConnections", method: http.MethodGet, path: "/connections", status: http.StatusOK, lists: true, words: []string{paramPlatform},
@@ -176,7 +176,8 @@ func (v *version) route(r *http.Request) (found *operation, id string, allowed [
 }
 
 // pathOfID returns the path of an operation with {id} in place of the request's id, and the escaped id. An escaped slash
-// is part of the id. It returns "" if the request's path has no id, which may be the name of an operation's path.
+// is part of the id. It returns "" if the request's path has no id. The path of an operation takes precedence over an id
+// of the same name.
 func (v *version) pathOfID(r *http.Request) (path, escaped string) {
 	for _, collection := range []string{collectionPosts, collectionSchedules, collectionNotifiers} {
 		rest, ok := strings.CutPrefix(r.URL.EscapedPath(), v.prefix+"/"+collection+"/")

@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
-// Version 2 has the alt texts of a post's files: alt_texts belongs to media_ids, in the same order, and alt_text to
-// media_id.
+// The fields of version 2 for the alt texts of a post's files: alt_texts corresponds to media_ids, in the same order,
+// and alt_text to media_id.
 const (
 	fieldAltTexts = "alt_texts"
 	fieldAltText  = "alt_text"
@@ -45,14 +45,15 @@ func cardV2(v strictjson.Value) v1alpha1.TreeCard {
 	return out
 }
 
-// describe decodes the alt texts and focal points of an object's media_ids. A null or "" leaves the alt text to the
-// Media.
+// describe decodes the alt texts and focal points of an object's media_ids. For null or "", the Media's own alt text
+// applies.
 func describe(of strictjson.Value, refs []v1alpha1.MediaReference) {
 	forEach(of.Optional(fieldAltTexts), "alt text", refs, altTextIn, func(ref *v1alpha1.MediaReference, text string) { ref.AltText = text })
 	forEach(of.Optional(fieldFocalPoints), "focal point", refs, focalPoint, func(ref *v1alpha1.MediaReference, point *v1alpha1.FocalPoint) { ref.FocalPoint = point })
 }
 
-// describeVideo decodes the alt text and focal point of an object's media_id. Without a field, ref keeps its own.
+// describeVideo decodes the alt text and focal point of an object's media_id. If a field is missing, ref keeps its
+// value.
 func describeVideo(of strictjson.Value, ref *v1alpha1.MediaReference) {
 	if text := of.Optional(fieldAltText); text.IsSet() {
 		ref.AltText = altTextIn(text)
@@ -62,8 +63,8 @@ func describeVideo(of strictjson.Value, ref *v1alpha1.MediaReference) {
 	}
 }
 
-// forEach decodes a list with one item for each of the media, and sets it. An empty list sets the zero value for all.
-// Without the list, refs do not change.
+// forEach decodes a list with one item for each of the media, and applies it to refs. An empty list sets the zero value
+// for all. Without the list, refs do not change.
 func forEach[T any](list strictjson.Value, what string, refs []v1alpha1.MediaReference, item func(strictjson.Value) T, set func(*v1alpha1.MediaReference, T)) {
 	if !list.IsSet() {
 		return

@@ -18,7 +18,7 @@ const (
 	onThreads = "We launched. It took a while, but here it is, and we are proud of it."
 )
 
-// The benchmarks measure the figures of docs/adr/0009-own-json-decoder.md: a usual post with two targets, from the body
+// The benchmarks measure the figures in docs/adr/0009-own-json-decoder.md: a usual post with two targets, from the body
 // to the request and from the post to the response. They serve goal B1 of docs/performance.md.
 
 func BenchmarkDecode(b *testing.B) {

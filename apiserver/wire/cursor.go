@@ -12,8 +12,8 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// The first letter of a cursor is its direction; the display time in milliseconds and the id follow. Clients get it
-// encoded, because its content may change.
+// The first letter of a cursor is its direction; the display time in milliseconds and the id follow. Clients receive it
+// encoded, because its format may change.
 const (
 	cursorAfter  = "a"
 	cursorBefore = "b"

@@ -25,8 +25,8 @@ const (
 	maxSecond = math.MaxInt32 / 1000
 )
 
-// CreatePost decodes the body of createPost. The error is a *bridge.Error; whatever could be decoded is returned with
-// it.
+// CreatePost decodes the body of createPost. The error is a *bridge.Error; everything that could be decoded is returned
+// with it.
 func CreatePost(body strictjson.Value) (bridge.CreatePost, error) {
 	out := createPost(body, card, targetReader)
 	return out, refused(body)
@@ -85,8 +85,8 @@ func refused(body strictjson.Value) error {
 	return &bridge.Error{Code: bridge.CodeValidation, Message: bridge.JoinFirst(problems, more)}
 }
 
-// CreateMediaUpload decodes the body of createMediaUploadUrl. The error is a *bridge.Error; whatever could be decoded
-// is returned with it.
+// CreateMediaUpload decodes the body of createMediaUploadUrl. The error is a *bridge.Error; everything that could be
+// decoded is returned with it.
 func CreateMediaUpload(body strictjson.Value) (bridge.CreateMediaUpload, error) {
 	out := bridge.CreateMediaUpload{Spec: v1alpha1.MediaSpec{
 		MimeType: strictjson.OneOf(body.Field("mime_type"),
@@ -145,7 +145,7 @@ func accept(v strictjson.Value, names ...string) {
 	}
 }
 
-// treeTarget decodes the target of a tree. It rejects five fields of other targets, whatever their value.
+// treeTarget decodes the target of a tree. It rejects five fields of other targets, regardless of their values.
 func treeTarget(v strictjson.Value) v1alpha1.PostTarget {
 	if !v.Object() {
 		return v1alpha1.PostTarget{}
@@ -197,7 +197,7 @@ func tiktokOptions(v strictjson.Value) *v1alpha1.TikTokOptions {
 }
 
 // combinations returns the problems of TikTok options that contradict each other or the category. The contract rejects
-// them for every platform, and some whatever their value.
+// them for every platform, and some of them regardless of their values.
 func combinations(v strictjson.Value, category v1alpha1.Category, options *v1alpha1.TikTokOptions) []string {
 	if options == nil {
 		return nil

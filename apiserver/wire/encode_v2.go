@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// Version 2 adds fields to the responses of version 1, behind the existing ones.
+// Version 2 adds fields to the responses of version 1, after the existing ones.
 
 // AppendPostPageV2 appends the response to listPosts of version 2.
 func AppendPostPageV2(b []byte, page *bridge.PostPage) []byte {
@@ -76,7 +76,7 @@ func AppendValidation(b []byte, v *bridge.Validation) []byte {
 	return append(b, `}}`...)
 }
 
-// appendTikTok appends a target's TikTok options under the names that requests have for them.
+// appendTikTok appends a target's TikTok options under the names that requests use for them.
 func appendTikTok(b []byte, options *v1alpha1.TikTokOptions) []byte {
 	if options == nil {
 		options = &v1alpha1.TikTokOptions{}
@@ -90,7 +90,7 @@ func appendTikTok(b []byte, options *v1alpha1.TikTokOptions) []byte {
 	return appendBoolOrNull(append(b, `,"tiktok_allow_stitch":`...), options.AllowStitch)
 }
 
-// appendThumbnailTime appends the position of a video's picture, in seconds.
+// appendThumbnailTime appends the position of a video's thumbnail, in seconds.
 func appendThumbnailTime(b []byte, video *v1alpha1.VideoContent) []byte {
 	if video == nil || video.ThumbnailOffsetMillis == nil {
 		return append(b, `null`...)

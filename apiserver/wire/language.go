@@ -11,7 +11,7 @@ import (
 	"github.com/herald-social/herald/posting/rules"
 )
 
-// Version 2 has the language of a target's text.
+// The field of version 2 for the language of a target's text.
 const fieldLanguage = "language"
 
 // targetReaderV2 is targetReader for version 2.
@@ -27,14 +27,14 @@ func targetReaderV2(category v1alpha1.Category, problems *[]string) func(strictj
 	}
 }
 
-// targetUpdater is targetReaderV2 for the targets that replace stored ones. A target keeps the fields of the stored one
-// with the same connection that it lacks and that version 1 does not have: a client that does not know them would
-// otherwise show the post to more people than before.
+// targetUpdater is targetReaderV2 for the targets that replace stored ones. Where a target lacks fields that version 1
+// does not have, it keeps those of the stored target with the same connection: a client that does not know these fields
+// could otherwise show the post to more people than before.
 func targetUpdater(stored []v1alpha1.PostTarget, category v1alpha1.Category, problems *[]string) func(strictjson.Value) v1alpha1.PostTarget {
 	target, left := targetReaderV2(category, problems), slices.Clone(stored)
 	return func(v strictjson.Value) v1alpha1.PostTarget {
 		out := target(v)
-		// A post may name a connection more than once, so each stored target serves one of the new ones.
+		// A post may name a connection more than once, so each stored target is used for only one of the new targets.
 		i := slices.IndexFunc(left, func(t v1alpha1.PostTarget) bool { return t.ConnectionRef == out.ConnectionRef })
 		if i < 0 || out.ConnectionRef.Name == "" {
 			return out

@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
-// Limits of notifiers, which are those of the resource.
+// The limits of the Notifier resource.
 const (
 	maxNotifierName = 63
 	maxAddress      = 2048

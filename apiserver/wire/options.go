@@ -10,9 +10,9 @@ import (
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
-// Version 2 has Mastodon's options of a target, and the focal points of files: focal_points belongs to media_ids, in the
-// same order, and focal_point to media_id. Their names do not mention Mastodon, since the document of an installation
-// without it does not either.
+// The fields of version 2 for a target's Mastodon options and for the focal points of files: focal_points corresponds to
+// media_ids, in the same order, and focal_point to media_id. Their names do not mention Mastodon, because the document
+// of an installation without Mastodon does not mention it either.
 const (
 	fieldContentWarning = "content_warning"
 	fieldSensitive      = "sensitive"
@@ -33,7 +33,7 @@ func mastodonOptions(v strictjson.Value) *v1alpha1.MastodonOptions {
 	return orNone(options)
 }
 
-// mergeOptions adds to the options of a target the stored ones that v does not have.
+// mergeOptions adds the stored options that v does not set to a target's options.
 func mergeOptions(v strictjson.Value, options, stored *v1alpha1.MastodonOptions) *v1alpha1.MastodonOptions {
 	if stored == nil {
 		return options
@@ -62,7 +62,7 @@ func orNone(options v1alpha1.MastodonOptions) *v1alpha1.MastodonOptions {
 	return &options
 }
 
-// appendMastodon appends a target's options under the names that requests have for them.
+// appendMastodon appends a target's options under the names that requests use for them.
 func appendMastodon(b []byte, options *v1alpha1.MastodonOptions) []byte {
 	if options == nil {
 		options = &v1alpha1.MastodonOptions{}
@@ -93,7 +93,7 @@ func percent(v strictjson.Value) int32 {
 	return int32(n) //nolint:gosec // Integer refuses numbers below -edge, and the condition those above edge
 }
 
-// appendFiles appends the alt texts and the focal points of files, in their order, with null for a file without.
+// appendFiles appends the alt texts and the focal points of files, in their order, with null for a file that has none.
 func appendFiles(b []byte, refs []v1alpha1.MediaReference) []byte {
 	b = appendList(append(b, `,"alt_texts":`...), refs, func(b []byte, ref *v1alpha1.MediaReference) []byte {
 		return appendStringOrNull(b, ref.AltText)

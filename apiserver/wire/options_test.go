@@ -22,7 +22,8 @@ func parse(t *testing.T, body string) strictjson.Value {
 	return parsed
 }
 
-// created reports whether a post was created. It was not if wrong is set: the error must then contain it.
+// created reports whether a post was created. If wrong is set, the post must not be created, and the error must contain
+// wrong.
 func created(t *testing.T, err error, reason, wrong string) bool {
 	t.Helper()
 	if wrong != "" {
@@ -125,7 +126,7 @@ func TestFocalPoints(t *testing.T) {
 	}
 }
 
-// TestUpdateOfFocalPoints checks that files that stay keep their focal points until a request replaces them.
+// TestUpdateOfFocalPoints checks that the remaining files keep their focal points until a request replaces them.
 func TestUpdateOfFocalPoints(t *testing.T) {
 	t.Parallel()
 	left, right := &v1alpha1.FocalPoint{X: -50}, &v1alpha1.FocalPoint{X: 50}
@@ -161,7 +162,8 @@ func TestUpdateOfFocalPoints(t *testing.T) {
 	}
 }
 
-// TestUpdateOfTargets checks that targets that stay keep their language and their options until a request replaces them.
+// TestUpdateOfTargets checks that the remaining targets keep their language and their options until a request replaces
+// them.
 func TestUpdateOfTargets(t *testing.T) {
 	t.Parallel()
 	target := func(name, language string, options *v1alpha1.MastodonOptions) v1alpha1.PostTarget {

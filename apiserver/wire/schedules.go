@@ -78,7 +78,7 @@ func UpdateSchedule(body strictjson.Value, stored *v1alpha1.PostScheduleSpec) (v
 	return spec, refusedWith(body, problems)
 }
 
-// refusedWith is refused, with problems that the schedule cannot represent.
+// refusedWith is like refused, but adds problems that the schedule cannot represent.
 func refusedWith(body strictjson.Value, more []string) error {
 	problems, unlisted := body.Problems()
 	if problems = append(slices.Clip(problems), more...); len(problems) == 0 {

@@ -43,7 +43,7 @@ func UpdatePost(body strictjson.Value, stored *v1alpha1.PostSpec) bridge.EditPos
 
 var categories = []v1alpha1.Category{v1alpha1.CategoryImage, v1alpha1.CategoryText, v1alpha1.CategoryTree, v1alpha1.CategoryVideo}
 
-// updateFiles decodes the fields that only one category has. Files that stay keep their alt texts and focal points
+// updateFiles decodes the fields that only one category has. The remaining files keep their alt texts and focal points
 // unless the body has others for them.
 func updateFiles(body strictjson.Value, spec *v1alpha1.PostSpec) {
 	stored := map[string]v1alpha1.MediaReference{}
