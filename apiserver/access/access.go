@@ -1,9 +1,9 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access authenticates and authorises callers: it finds a token's API key in a cache, identifies users of the
-// web application, and checks their rights in a team's namespace. It sends SubjectAccessReviews to Kubernetes: roles
-// and their bindings are the only source of a person's rights.
+// Package access authenticates and authorizes callers: it finds a token's API key in a cache, identifies users of the
+// web application, and checks their permissions in a team's namespace. It sends SubjectAccessReviews to Kubernetes:
+// roles and their bindings are the only source of a person's permissions.
 package access
 
 import (
@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	// answerLife is the TTL of a cached answer: a right that is withdrawn remains usable for at most this long.
+	// answerLife is the TTL of a cached answer: a revoked permission remains usable for at most this long.
 	answerLife = 5 * time.Second
 	// teamsLife is the TTL of a person's cached list of teams, which only affects the team menu.
 	teamsLife = 20 * time.Second
@@ -48,7 +48,7 @@ type Reviews interface {
 	Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, options metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
 }
 
-// Checker checks rights and caches the answers. It is safe for concurrent use.
+// Checker checks permissions and caches the answers. It is safe for concurrent use.
 type Checker struct {
 	reviews Reviews
 	teams   func() []*v1alpha1.Team
@@ -105,7 +105,7 @@ func (c *Checker) Teams(ctx context.Context, p Person) ([]*v1alpha1.Team, error)
 	return teams, nil
 }
 
-// list checks the teams concurrently. A right in all namespaces takes only one review.
+// list checks the teams concurrently. A permission for all namespaces takes only one review.
 func (c *Checker) list(ctx context.Context, p Person) ([]*v1alpha1.Team, error) {
 	all := c.teams()
 	everywhere, err := c.May(ctx, p, metav1.NamespaceAll, "list", "posts")
@@ -137,8 +137,8 @@ func (c *Checker) list(ctx context.Context, p Person) ([]*v1alpha1.Team, error) 
 	return theirs, nil
 }
 
-// once returns the value of the key in the cache. If there is none, it makes one call for all concurrent callers and
-// caches the result for life. The call survives the cancellation of any of them, but not timeout.
+// once returns the cached value of the key. If there is none, it makes one call for all concurrent callers and caches
+// the result for life. The call continues if a caller is canceled, and ends after timeout.
 func (c *Checker) once(ctx context.Context, cached *cache.LRUExpireCache, key string, life, timeout time.Duration, call func(context.Context) (any, error)) (any, error) {
 	if value, found := cached.Get(key); found {
 		return value, nil
@@ -182,7 +182,7 @@ func (c *Checker) review(ctx context.Context, q reviewKey) (bool, error) {
 	return answer.Status.Allowed && !answer.Status.Denied, nil
 }
 
-// keyOf hashes the key, so that its length does not depend on the person's groups.
+// keyOf hashes the key, so the length of the result does not depend on the person's groups.
 func keyOf(q reviewKey) string {
 	text, _ := json.Marshal(q) // strings always marshal
 	sum := sha256.Sum256(text)

@@ -19,7 +19,7 @@ import (
 // idIndex is the name of the index by the id in a key's tokens.
 const idIndex = "token-id"
 
-// Reasons why a token is invalid. The messages are for the token's holder.
+// Errors for invalid tokens. The messages are for the token's holder.
 var (
 	ErrKeyMalformed = errors.New("this is not a Herald API key, or part of it is missing or mistyped; copy the whole key again")
 	ErrKeyUnknown   = errors.New("unknown API key")
@@ -60,7 +60,7 @@ func NewKeyCache(indexer KeyIndex, clock clock.PassiveClock) *KeyCache {
 // Authenticate returns the key that a token belongs to. The key is shared and must not be modified. The error is
 // ErrKeyMalformed, ErrKeyUnknown, ErrKeyRevoked or ErrKeyExpired.
 //
-// The lookup uses the id, which is not secret. The hash of the whole token is compared in constant time, so that the
+// The lookup uses the id, which is not secret. The hash of the whole token is compared in constant time, so the
 // duration reveals nothing about any token.
 func (c *KeyCache) Authenticate(token string) (*v1alpha1.APIKey, error) {
 	id, ok := apitoken.Parse(token)

@@ -21,9 +21,9 @@ const (
 	lastUsedEvery = time.Hour
 	// lastUsedRetry is the pause after a failed write; the next use after that retries.
 	lastUsedRetry = time.Minute
-	// lastUsedQueue limits the pending writes. More uses are dropped, and a later use is recorded instead.
+	// lastUsedQueue limits the pending writes. Further uses are dropped, and a later use is recorded instead.
 	lastUsedQueue = 256
-	// lastUsedTimeout is the timeout of a write, so that one that hangs does not block the others.
+	// lastUsedTimeout is the timeout of a write; without it, a write that hangs would block the others.
 	lastUsedTimeout = 10 * time.Second
 )
 

@@ -8,7 +8,7 @@ import "context"
 // LinkPerson is the name of the person who signs in with the one-time link, without an OpenID Connect provider.
 const LinkPerson = "herald:link"
 
-// KeyAuthor precedes the name of an API key where an object names who changed it. No user's name starts with it,
+// KeyAuthor is the prefix of an API key's name in an object's record of who changed it. No user's name starts with it,
 // because providers' names cannot start with "herald:".
 const KeyAuthor = "herald:key:"
 

@@ -3,8 +3,8 @@
 
 package access
 
-// The rights that the apiserver needs for the web application, in addition to those for the REST API (apiserver/kube).
-// An installation without the web application does not have them.
+// The permissions that the apiserver needs for the web application, in addition to those for the REST API
+// (apiserver/kube). An installation without the web application does not have them.
 //
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=list

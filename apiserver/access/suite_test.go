@@ -32,7 +32,7 @@ func TestAccess(t *testing.T) {
 
 var (
 	admin client.Client
-	// reach is the apiserver's client configuration, with its installed rights.
+	// reach is the apiserver's client configuration, with its installed permissions.
 	reach *rest.Config
 )
 
@@ -99,7 +99,7 @@ var _ = DescribeTable("In a team,", func(ctx SpecContext, who access.Person, ver
 		return ok
 	}
 	if want {
-		// The API server sees new roles only after a moment.
+		// The API server takes a moment to see new roles.
 		Eventually(func() bool { return may(acme) }).WithTimeout(10 * time.Second).Should(BeTrue())
 	} else {
 		Expect(may(acme)).To(BeFalse())

@@ -31,14 +31,14 @@ const (
 	// take 10 MiB of viewBytes; docs/performance.md, B8, has the measurement.
 	segmentBytes = 12 << 20
 	viewBytes    = 24 << 20
-	// maxAge is the TTL of a cached index. It is read again after minAge if the Team has a newer revision, or posts
-	// have left the cluster since.
+	// maxAge is the TTL of a cached index. It is read again after minAge if the Team has a newer revision, or if posts
+	// have since left the cluster.
 	maxAge = time.Minute
 	minAge = time.Second
-	// away is the pause after a team's archive could not be read, and within is the timeout of a read.
+	// away is the pause after a failed read of a team's archive, and within is the timeout of a read.
 	away   = 5 * time.Second
 	within = 5 * time.Second
-	// rounds limits how often missing parts are read for one list. Without concurrent changes two are enough.
+	// rounds limits how often missing parts are read for one list. Without concurrent changes, two are enough.
 	rounds = 32
 	// retainFor is the minimum time that an archived post remains on lists that are not requested.
 	retainFor = 2 * maxAge
@@ -287,7 +287,7 @@ func (p *Reader) forget(namespace string) {
 	}
 }
 
-// spoil marks a namespace's index as outdated, so that the next list reads it again.
+// spoil marks a namespace's index as outdated, so the next list reads it again.
 func (p *Reader) spoil(namespace string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -305,8 +305,8 @@ func (p *Reader) Post(ctx context.Context, namespace, name string) (*v1alpha1.Po
 	return post, nil
 }
 
-// PostIncludingDeleted is Post, and also returns a post that was deleted unfinished, after a call may have been made
-// for it.
+// PostIncludingDeleted is like Post, but also returns an unfinished post that was deleted after a call may have been
+// made for it.
 func (p *Reader) PostIncludingDeleted(ctx context.Context, namespace, name string) (*v1alpha1.Post, error) {
 	owner := p.owner(namespace)
 	if owner == nil {
@@ -336,8 +336,8 @@ func (p *Reader) PostIncludingDeleted(ctx context.Context, namespace, name strin
 const usualInCluster = 7 * 24 * time.Hour
 
 // isOver reports whether an archived post's retention period has expired while its record still exists. It applies only
-// the retention that a Team sets. The sweep alone decides for the installation's default, and for applied posts, whose
-// retention starts when they leave the cluster.
+// a retention that the Team sets. Only the sweep applies the installation's default, and the retention of applied
+// posts, which starts when they leave the cluster.
 func (p *Reader) isOver(owner *v1alpha1.Team, kept *record.Record) bool {
 	if owner.Spec.Retention.Archived == nil || kept.Labels[v1alpha1.OriginLabel] == "" {
 		return false

@@ -42,7 +42,7 @@ import (
 const FieldOwner = "herald-apiserver"
 
 // NewClient returns a client for Herald's resources. It has no client-side rate limit, because the Kubernetes API has
-// its own priority and fairness.
+// its own (API Priority and Fairness).
 func NewClient(config *rest.Config, userAgent string) (rest.Interface, error) {
 	return newClient(config, userAgent, "/apis", v1alpha1.GroupVersion, v1alpha1.AddToScheme)
 }
@@ -89,7 +89,7 @@ type object[T any] interface {
 	metav1.Object
 }
 
-// kind reads and writes resources of one kind in the Kubernetes API, without a cache. Errors are those of
+// kind reads and writes resources of one kind in the Kubernetes API, without a cache. Its errors are API errors of
 // k8s.io/apimachinery/pkg/api/errors.
 type kind[T any, P object[T]] struct {
 	client   rest.Interface
@@ -151,7 +151,7 @@ func (w editable[T, P]) Update(ctx context.Context, before, after P) (P, error) 
 	return w.update(ctx, before, after)
 }
 
-// Delete deletes a resource, and not another one that has its name.
+// Delete deletes a resource, but not a later one of the same name.
 func (w editable[T, P]) Delete(ctx context.Context, of P) error {
 	uid := of.GetUID()
 	return w.in(of.GetNamespace()).Delete(ctx, of.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})

@@ -42,7 +42,8 @@ func (c *contact) LastContact() time.Time {
 	return time.Time{}
 }
 
-// observe wraps a source's lists and watches and records their responses. A response is as old as its request.
+// observe wraps a source's lists and watches and records their responses. A response counts from the time of its
+// request.
 func (c *contact) observe(source *cache.ListWatch) *cache.ListWatch {
 	onAnswer(source, func() func(error) {
 		asked := c.clock.Now()
@@ -70,7 +71,8 @@ func (c *contact) observe(source *cache.ListWatch) *cache.ListWatch {
 	return source
 }
 
-// onAnswer calls asked before each list and watch of a source, and the function that asked returns with the result.
+// onAnswer calls asked before each list and watch of a source, and then passes the result to the function that asked
+// returned.
 func onAnswer(source *cache.ListWatch, asked func() (answered func(error))) {
 	list, watch := source.ListWithContextFunc, source.WatchFuncWithContext
 	source.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

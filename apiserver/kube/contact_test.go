@@ -74,7 +74,7 @@ func TestContact(t *testing.T) {
 	}
 }
 
-// TestDenied verifies that only a response shows that the permissions in a namespace are back.
+// TestDenied verifies that only a successful response ends a denial.
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	var failing error

@@ -57,7 +57,7 @@ func (f *PostFeed) Subscribe(namespace, name string) (changes <-chan struct{}, s
 	return f.subscribers.subscribe(postKey{namespace, name})
 }
 
-// noWatchList makes the reflector call List. It would collect a streamed list in memory.
+// noWatchList makes the reflector call List. Otherwise, it would collect a streamed list in memory.
 type noWatchList struct{}
 
 func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
@@ -141,8 +141,8 @@ func (s *feedStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace runs after a list, which the index already has. What changed during the gap in the watch is unknown, so all
-// subscribers are signalled.
+// Replace runs after a list, which the index already has. The changes during the gap in the watch are unknown, so all
+// subscribers are signaled.
 func (s *feedStore) Replace([]any, string) error {
 	s.feed.subscribers.allChanged()
 	s.listed()

@@ -105,10 +105,10 @@ func (m Media) SetUploadDeadline(ctx context.Context, namespace, name string, un
 	return err
 }
 
-// filesPerList limits the files of one list request, so that a response has at most about 1 MiB.
+// filesPerList limits the files of one list request, which keeps a response below about 1 MiB.
 const filesPerList = 500
 
-// Uploaded returns a namespace's uploaded files, at most the given number of them, and whether there are more.
+// Uploaded returns up to the given number of a namespace's uploaded files, and whether there are more.
 func (m Media) Uploaded(ctx context.Context, namespace string, most int) (files []v1alpha1.Media, more bool, err error) {
 	uploaded := fields.OneTermEqualSelector("status.phase", string(v1alpha1.MediaUploaded)).String()
 	for from := ""; ; {

@@ -14,7 +14,7 @@ const maxSubscribers = 2000
 
 type postKey struct{ namespace, name string }
 
-// subscribers are signalled when a post may have changed. If there are none, a change costs one atomic read.
+// subscribers are signaled when a post may have changed. If there are none, a change costs one atomic read.
 type subscribers struct {
 	count atomic.Int64
 

@@ -221,9 +221,9 @@ func (c *Connections) UseSecret(ctx context.Context, of *v1alpha1.Connection, se
 	})
 }
 
-// DeleteFor deletes a connection on behalf of a user if it is unchanged; otherwise it returns a conflict. Before that
-// it records the user, as the admission policies require, and the time, which distinguishes this deletion from a
-// later one.
+// DeleteFor deletes a connection on behalf of a user if it is unchanged; otherwise it returns a conflict. Beforehand,
+// it records the user, as the admission policies require, and the time, which distinguishes this deletion from a later
+// one.
 func (c *Connections) DeleteFor(ctx context.Context, of *v1alpha1.Connection, person string, now time.Time) error {
 	noted, err := c.patch(ctx, of.Namespace, of.Name, map[string]any{"metadata": map[string]any{
 		"uid": of.UID, "resourceVersion": of.ResourceVersion, "annotations": map[string]string{

@@ -59,7 +59,7 @@ func NewRoleBindings(config *rest.Config, userAgent string) (RoleBindings, error
 	return RoleBindings{client}, err
 }
 
-// List returns a namespace's role bindings, at most maxBindings. more reports that there are others.
+// List returns up to maxBindings of a namespace's role bindings, and whether there are more.
 func (b RoleBindings) List(ctx context.Context, namespace string) (bindings []rbacv1.RoleBinding, more bool, err error) {
 	var list rbacv1.RoleBindingList
 	err = b.client.Get().Namespace(namespace).Resource("rolebindings").

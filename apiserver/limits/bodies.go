@@ -21,11 +21,10 @@ const (
 	// bodyShare is the divisor for the part of the limit that one caller may use, which is enough for the largest form.
 	// The rest remains available to other callers.
 	bodyShare = 4
-	// smallBody is the largest size in bytes of a body that may also use the last quarter: all posts that fit on a
-	// screen. Callers with large bodies cannot block them.
+	// smallBody is the maximum size, in bytes, of a body that may also use the last quarter of the limit. Every post that
+	// fits on a screen is smaller, so callers with large bodies cannot block such posts.
 	smallBody = 64 << 10
-	// minBody is the minimum size, in bytes, that a body is charged for. It covers the other memory that a request
-	// needs.
+	// minBody is the minimum reservation for a body, in bytes. It covers the other memory that a request needs.
 	minBody = 4 << 10
 )
 
@@ -134,7 +133,8 @@ func (g *BodyLimiter) evictSlow(needed int64, now time.Time) bool {
 	return true
 }
 
-// finishRead ends reading a body, which cannot be cut off then. It reports whether it already was.
+// finishRead records that the body is no longer being read, so it can no longer be cut off, and reports whether it
+// already was.
 func (g *BodyLimiter) finishRead(p *reservation) (cut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -148,7 +148,7 @@ func (g *BodyLimiter) release(p *reservation) {
 	g.releaseLocked(p)
 }
 
-// releaseLocked ends a reservation, once. The caller holds the lock.
+// releaseLocked ends a reservation; calling it again has no effect. The caller holds the lock.
 func (g *BodyLimiter) releaseLocked(p *reservation) {
 	if p.released {
 		return
@@ -161,10 +161,10 @@ func (g *BodyLimiter) releaseLocked(p *reservation) {
 	}
 }
 
-// Read reads the body of a caller's request, of up to most bytes. done ends its reservation; the caller calls it
-// once, when the body and the data made from it are no longer needed. done is never nil. Errors are ErrBodiesFull, also
-// for a body that was cut off, and ErrBodyUnread; body then has the bytes that arrived, for charging. A nil BodyLimiter
-// has no limits.
+// Read reads the body of a caller's request, of up to most bytes. done ends its reservation; the caller calls it once,
+// when the body and the data made from it are no longer needed. done is never nil. The error is ErrBodiesFull,
+// including for a body that was cut off, or ErrBodyUnread; body then contains the bytes that arrived, for charging. A
+// nil BodyLimiter has no limits.
 func (g *BodyLimiter) Read(w http.ResponseWriter, r *http.Request, caller string, most int64) (body []byte, done func(), err error) {
 	done = func() {}
 	size := r.ContentLength

@@ -25,7 +25,7 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestLimiter reads several bodies, all of whose reservations stay.
+// TestLimiter reads several bodies without ending their reservations.
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// An unfinished header of more than longHeader bytes counts as long. The limit exceeds a request without cookies
-	// and the TLS handshake before it.
+	// An unfinished header of more than longHeader bytes counts as long. This is more than a request without cookies and
+	// the TLS handshake before it.
 	longHeader = 4 << 10
 	// maxLongHeaders limits connections with a long unfinished header. Each takes a few times its size.
 	maxLongHeaders = 128
@@ -33,9 +33,9 @@ type ConnectionBound string
 const (
 	// BoundPerAddress is the limit per address.
 	BoundPerAddress ConnectionBound = "address"
-	// BoundTotal is the limit in total.
+	// BoundTotal is the limit for all connections.
 	BoundTotal ConnectionBound = "all"
-	// BoundHeaders is the limit of long unfinished headers.
+	// BoundHeaders is the limit for long unfinished headers.
 	BoundHeaders ConnectionBound = "headers"
 )
 
@@ -74,7 +74,7 @@ type ConnectionPool struct {
 	peers map[string]*peer
 }
 
-// evictable are the connections that can be closed for others, in eviction order.
+// evictable are the connections that can be closed to make room for others, in eviction order.
 type evictable struct {
 	// idle connections have no request, longest idle first. unauthenticated ones have a request whose caller has not
 	// been authenticated yet.
@@ -223,8 +223,8 @@ func (p *ConnectionPool) evict(c *conn) (closing []*conn, bound ConnectionBound,
 	return closing, bound, true
 }
 
-// idle is how long a connection may currently be idle. It decreases as connections are used up. While half of the
-// places are free, the server's own IdleTimeout applies.
+// idle returns how long a connection may currently be idle. This time decreases as connections are used up. While half
+// of the places are free, the server's own IdleTimeout applies.
 func (p *ConnectionPool) idle() time.Duration {
 	const server = time.Duration(1<<63 - 1)
 	free := p.Total - p.total

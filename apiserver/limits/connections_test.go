@@ -172,7 +172,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestLongHeaders checks that unfinished headers do not fill memory, from any number of addresses.
+// TestLongHeaders checks that unfinished headers from any number of addresses do not fill the memory.
 func TestLongHeaders(t *testing.T) {
 	t.Parallel()
 	reached := 0

@@ -8,12 +8,12 @@ import (
 	"sync/atomic"
 )
 
-// Amounts that cost as much as another request.
+// Amounts of work that cost as much as one request.
 const (
-	// bytesEach is in bytes of a body, for decoding and validation.
+	// bytesEach is the number of body bytes to decode and validate.
 	bytesEach = 64 << 10
-	// partsEach counts a post's targets and the resources that are read to validate it. These reads run concurrently
-	// and nothing is written.
+	// partsEach is the number of a post's targets and of resources that are read to validate it. These reads run
+	// concurrently and nothing is written.
 	partsEach = 10
 )
 

@@ -13,11 +13,11 @@ import (
 const (
 	// lineAgain is the minimum time between two lines of the same kind.
 	lineAgain = time.Minute
-	// maxLines limits the lines of all kinds in that time.
+	// maxLines limits the total number of lines of all kinds in that time.
 	maxLines = 120
 )
 
-// LogLimiter limits the log lines that unauthenticated requests can cause: one line per kind and lineAgain, and
+// LogLimiter limits the log lines that unauthenticated requests can cause: one line of each kind per lineAgain, and
 // maxLines in total. It is safe for concurrent use.
 type LogLimiter struct {
 	clock clock.PassiveClock
@@ -39,8 +39,8 @@ func NewLogLimiter(c clock.PassiveClock) *LogLimiter {
 	return &LogLimiter{clock: c, since: c.Now(), kinds: map[any]*lineKind{}}
 }
 
-// Allow reports whether a line of a kind, which must be comparable, is written now. leftOut is how many lines of this
-// kind were suppressed since the last one, plus those of untracked kinds.
+// Allow reports whether a line of a kind, which must be comparable, may be written now. leftOut is the number of lines
+// of this kind that were suppressed since the last one, plus those of untracked kinds.
 func (l *LogLimiter) Allow(of any) (write bool, leftOut int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

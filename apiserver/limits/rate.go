@@ -81,8 +81,8 @@ func (l *RateLimiter) Charge(caller string, requests int, answer http.Header) {
 	l.setHeaders(answer, left)
 }
 
-// ChargeSparing is Charge for actions of others in the caller's name, which have a separate limit: it leaves the caller
-// half of its limit.
+// ChargeSparing is like Charge, but leaves the caller half of its limit. It is for actions that others take in the
+// caller's name, which also have a separate limit.
 func (l *RateLimiter) ChargeSparing(caller string, requests int) {
 	if l == nil || requests <= 0 {
 		return
@@ -136,5 +136,5 @@ func (l *RateLimiter) evictOne() {
 	}
 }
 
-// seconds rounds up, so that a client that waits for that long is not early.
+// seconds rounds up, so a client that waits for that long is not early.
 func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

@@ -21,8 +21,8 @@ import (
 // The transport's headers, in Go's canonical form.
 const (
 	lastEventIDHeader = "Last-Event-Id"
-	// versionHeader carries the protocol revision. From latestVersion on, methodHeader and nameHeader
-	// repeat fields of the body.
+	// versionHeader carries the protocol revision. Starting with latestVersion, methodHeader and nameHeader repeat fields
+	// of the body.
 	versionHeader, methodHeader, nameHeader = "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"
 	// headersOfCall is the common prefix of these headers and others.
 	headersOfCall = "Mcp-"
@@ -36,12 +36,12 @@ const (
 	latestVersion = "2026-07-28"
 )
 
-// earlierVersions are the revisions where the body alone describes a call.
+// earlierVersions are the revisions in which only the body describes a call.
 var earlierVersions = []string{"2024-11-05", assumedVersion, "2025-06-18", "2025-11-25"}
 
 // direct returns a tool call that can go to the SDK's server without the SDK's HTTP handler, or nil if that handler
-// must validate the request. The handler decodes a body about ten times, into 32 KiB each, which is half of a call's
-// CPU time.
+// must validate the request. The handler decodes a body about ten times, allocating 32 KiB each time, which takes half
+// of a call's CPU time.
 func (m *message) direct(r *http.Request, body []byte) *jsonrpc.Request {
 	if m.tool == nil || len(r.Header[lastEventIDHeader]) > 0 || !m.agrees(r.Header) {
 		return nil
@@ -117,8 +117,8 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, asked *jsonrpc.
 	return nil
 }
 
-// statusOf returns a response's HTTP status. From latestVersion on, a call with missing metadata is an HTTP error as
-// well (SEP-2575).
+// statusOf returns a response's HTTP status. Starting with latestVersion, a call with missing metadata is also an HTTP
+// error (SEP-2575).
 func statusOf(response *jsonrpc.Response, version string) int {
 	known, ok := errors.AsType[*jsonrpc.Error](response.Error)
 	if ok && version == latestVersion && (known.Code == jsonrpc.CodeInvalidParams || known.Code == mcp.CodeMissingRequiredClientCapabilities) {

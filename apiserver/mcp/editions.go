@@ -40,14 +40,15 @@ func (e *edition) toolNamed(name string) *tool {
 	return nil
 }
 
-// The argument that replaces an operation's header If-Match.
+// The argument that replaces an operation's If-Match header.
 const (
 	ifMatch         = "If-Match"
 	argumentVersion = "version"
 	versionNote     = "The `version` that was read last. If the object has changed since, the result is PRECONDITION_FAILED: read it again."
 )
 
-// toolsV2 returns the tools of version 2: those of version 1, with what they can do beyond it, and further ones.
+// toolsV2 returns the tools of version 2: those of version 1, extended with the features of version 2, and additional
+// ones.
 func toolsV2() []tool {
 	all := slices.Clone(tools)
 	var ofContent map[string]string // the notes on the fields of a post

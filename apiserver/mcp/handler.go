@@ -43,7 +43,7 @@ const IdempotencyKey = "social.herald.dev/idempotency-key"
 
 // Options configure a Handler.
 type Options struct {
-	// Service has the operations; REST, a handler of version 1, runs them.
+	// Service implements the operations; REST, a handler of version 1, runs them.
 	Service *bridge.Service
 	REST    *rest.Handler
 	// Tokens returns the caller that a bearer token belongs to. Its errors are those of bridge.Service.Authenticate,
@@ -113,7 +113,7 @@ func newHandler(options Options, of *edition) (*Handler, error) {
 // operation's own error comes last and is a tool result, not an HTTP error.
 //
 // The token is the only credential: no cookie is read, and a page on another site has no token. Pages on any site may
-// therefore call, such as inspectors and clients in browsers.
+// therefore call the server, such as inspectors and clients in browsers.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, header := r.Context(), w.Header()
 	request.From(ctx).Operation = h.edition.label

@@ -28,7 +28,7 @@ func text(caption string, more ...string) string {
 	return `{"category":"text","targets":[{"connection_id":"acme-x","caption":` + string(quoted) + `}]` + strings.Join(more, "") + `}`
 }
 
-// TestUnauthorized verifies that a 401 says where to get tokens.
+// TestUnauthorized verifies that a 401 tells clients where to get tokens.
 func TestUnauthorized(t *testing.T) {
 	t.Parallel()
 	const metadata = `resource_metadata="https://herald.example.com/.well-known/oauth-protected-resource/mcp"`
@@ -179,7 +179,7 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// TestAccept uses the latest client with an Accept header of only JSON, or with none.
+// TestAccept uses the latest client with an Accept header that lists only JSON, or with none.
 func TestAccept(t *testing.T) {
 	t.Parallel()
 	address := newWorld().serve(t)
@@ -274,8 +274,8 @@ func TestCrossOrigin(t *testing.T) {
 	}
 }
 
-// TestHost verifies that a site on a loopback address accepts only loopback hosts, and any other site whatever host its
-// proxies send.
+// TestHost verifies that a site on a loopback address accepts only loopback hosts, and that any other site accepts
+// whatever host its proxies send.
 func TestHost(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -325,7 +325,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestOperations verifies that labels have bounded cardinality, whatever the input.
+// TestOperations verifies that labels have bounded cardinality, regardless of the input.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{

@@ -21,7 +21,7 @@ import (
 // maxAllocated limits the allocations for one message, in bytes.
 const maxAllocated = 8 << 20
 
-// TestHostileMessages limits the cost of a message of the maximum size, whatever it contains.
+// TestHostileMessages limits the cost of a message of the maximum size, regardless of its content.
 func TestHostileMessages(t *testing.T) {
 	handler := newWorld().handler(t)
 	const mib = 1 << 20
@@ -72,7 +72,7 @@ func TestHostileMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesAreCharged verifies that a message's bytes are charged once, whatever the result.
+// TestMessagesAreCharged verifies that a message's bytes are charged once, regardless of the result.
 func TestMessagesAreCharged(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -16,14 +16,14 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// TestLaterPlatforms checks that only version 2 has the platforms that the contract of version 1 does not have, and only
-// those to which the installation publishes.
+// TestLaterPlatforms checks that only version 2 has the platforms missing from the contract of version 1, and only those
+// that the installation publishes to.
 func TestLaterPlatforms(t *testing.T) {
 	const bluesky, mastodon = v1alpha1.PlatformBluesky, v1alpha1.PlatformMastodon
 	for name, tc := range map[string]struct {
 		reason string
 		of     *edition
-		// configured are the later platforms to which the installation publishes.
+		// configured are the later platforms that the installation publishes to.
 		configured, want []v1alpha1.Platform
 	}{
 		"version 1":               {"its contract lists the platforms", &v1, []v1alpha1.Platform{bluesky, mastodon}, nil},

@@ -39,7 +39,7 @@ type message struct {
 	client string
 	// idempotency is the key in _meta, or nil. A key that is not a string, or is too long, becomes "", which is rejected.
 	idempotency *string
-	// version is the protocol revision in _meta; versioned reports whether _meta has that field, whatever its type.
+	// version is the protocol revision in _meta; versioned reports whether _meta has that field, regardless of its type.
 	version   string
 	versioned bool
 }
@@ -106,7 +106,7 @@ func (m *message) scope() bridge.Scope {
 	}
 }
 
-// keys returns a request's Idempotency-Keys: those in its headers, and the one in _meta unless it is equal.
+// keys returns a request's Idempotency-Keys: those in its headers, and the one in _meta unless it is the same.
 func (m *message) keys(r *http.Request) []string {
 	keys := slices.Clone(r.Header.Values(rest.KeyHeader))
 	if m.idempotency != nil && !slices.Equal(keys, []string{*m.idempotency}) {

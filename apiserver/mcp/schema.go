@@ -167,8 +167,8 @@ func merged(a, b schema) schema {
 
 func fieldsOf(list schema) int { return len(asSchema(asSchema(list["items"])["properties"])) }
 
-// output holds the fields of the response and of an error; a result has the ones or the others. Clients that validate
-// results against the schema validate errors too.
+// output returns a schema with the fields of the response and those of an error; a result has one set or the other.
+// Clients that validate results against the schema also validate errors.
 func (d *description) output(o *described) schema {
 	properties := schema{"error": d.plain(d.Components.Schemas["ErrorBody"])}
 	for status, response := range o.Responses {

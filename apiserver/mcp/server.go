@@ -70,12 +70,12 @@ func (h *Handler) handle(t *tool) mcp.ToolHandler {
 	}
 }
 
-// ignored is the note about unknown arguments. names are escaped input.
+// ignored returns the note about unknown arguments. names are escaped input.
 func (t *tool) ignored(names string) string {
 	return "ignored: " + names + ". " + t.name + " does not have these arguments, and they had no effect: see its input schema."
 }
 
-// pages is the note with the addresses of posts' pages, or "" if there are none. REST has no field for them.
+// pages returns the note with the addresses of posts' pages, or "" if there are none. REST has no field for them.
 func (h *Handler) pages(caller bridge.Caller, t *tool, answer *rest.Answer) string {
 	if h.Service.PageOf == nil || answer.Status >= http.StatusBadRequest {
 		return ""

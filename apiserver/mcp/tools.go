@@ -37,8 +37,7 @@ const (
 	showsPosts
 )
 
-// maxDescription is the length in bytes that clients, such as Claude Code, truncate to for descriptions and
-// instructions.
+// maxDescription is the length, in bytes, to which clients such as Claude Code truncate descriptions and instructions.
 const maxDescription = 2048
 
 // tools are all tools, ordered by name as in lists. Their descriptions are constant: content from others, such as

@@ -56,7 +56,7 @@ func load(t *testing.T) (*contract, *openapi3.T) {
 	return &c, document
 }
 
-// schemaOf returns a schema by name. A missing one is empty, so that its missing fields are reported too.
+// schemaOf returns a schema by name. A missing schema is returned empty, so its missing fields are also reported.
 func schemaOf(t *testing.T, document *openapi3.T, name string) *openapi3.Schema {
 	t.Helper()
 	if found := document.Components.Schemas[name]; found != nil {

@@ -31,14 +31,14 @@ const PathV2 = "/openapi-v2"
 // YAML returns the OpenAPI 3.0.3 document of version 1.
 func YAML() []byte { return document }
 
-// YAMLV2 returns the OpenAPI 3.1 document of version 2, which hack/apiv2 generates from the one of version 1 and
+// YAMLV2 returns the OpenAPI 3.1 document of version 2, which hack/apiv2 generates from the document of version 1 and
 // openapi-v2-changes.yaml. It has the platforms of version 1; see YAMLV2With.
 func YAMLV2() []byte { return documentV2 }
 
 // Capabilities returns a platform's declared capabilities, or false if the installation does not publish there.
 type Capabilities = func(v1alpha1.Platform) (platforms.Capabilities, bool)
 
-// LaterPlatforms returns the platforms that version 1 does not have and to which the installation publishes.
+// LaterPlatforms returns the platforms that the installation publishes to and that version 1 does not have.
 func LaterPlatforms(of Capabilities) []v1alpha1.Platform {
 	var later []v1alpha1.Platform
 	for _, name := range v1alpha1.Platforms() {
@@ -49,14 +49,14 @@ func LaterPlatforms(of Capabilities) []v1alpha1.Platform {
 	return later
 }
 
-// The places of the document that list platforms: the enumeration, and the table of categories.
+// The places in the document that list platforms: the enumeration, and the table of categories.
 const (
 	platformEnum    = "enum: [youtube, tiktok, instagram, threads, x, facebook"
 	categoriesTable = "        | category | platforms |\n"
 )
 
-// YAMLV2With returns the document of version 2 for an installation, with the platforms that only version 2 has and to
-// which it publishes. The document of an installation without them does not mention them.
+// YAMLV2With returns the document of version 2 for an installation, including the platforms that it publishes to and
+// that only version 2 has. The document of an installation without them does not mention them.
 func YAMLV2With(of Capabilities) []byte {
 	out := string(documentV2)
 	for _, name := range LaterPlatforms(of) {

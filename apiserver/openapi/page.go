@@ -41,8 +41,9 @@ const placeholder = "https://site.invalid"
 type Page struct {
 	// HTML is for browsers, and Markdown has the same content for programs.
 	HTML, Markdown []byte
-	// Policy is the page's Content-Security-Policy: its own style, its embedded icon, and requests to its own site. The
-	// page makes none, but tools that rate pages for search engines request /robots.txt from within it.
+	// Policy is the page's Content-Security-Policy. It allows the page's own style, its embedded icon, and requests to its
+	// own site. The page itself makes none, but tools that rate pages for search engines request /robots.txt from within
+	// it.
 	Policy string
 }
 

@@ -17,14 +17,14 @@ import (
 
 const site = "https://herald.example.com"
 
-// described is a version of the API and its page, parsed like in a browser.
+// described is a version of the API and its page, parsed as a browser does.
 type described struct {
 	document []byte
 	page     *Page
 	root     *html.Node
 	base     string
-	// calls and commands are how many operations and examples the page has, if these are fixed, and size is its maximum
-	// size in bytes.
+	// calls and commands are the numbers of operations and examples on the page, if these are fixed, and size is the
+	// page's maximum size in bytes.
 	calls, commands, size int
 }
 
@@ -65,7 +65,7 @@ func text(n *html.Node) string {
 	return b.String()
 }
 
-// TestPageIsComplete verifies that the page has the whole document.
+// TestPageIsComplete verifies that the page contains the whole document.
 func TestPageIsComplete(t *testing.T) {
 	t.Parallel()
 	eachVersion(t, func(t *testing.T, v *described) {

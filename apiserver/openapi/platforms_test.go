@@ -15,7 +15,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// TestLaterPlatforms checks that the document of version 2 has the platforms that version 1 does not have only where the
+// TestLaterPlatforms checks that the document of version 2 includes the platforms missing from version 1 only if the
 // installation publishes to them.
 func TestLaterPlatforms(t *testing.T) {
 	t.Parallel()

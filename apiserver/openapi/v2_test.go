@@ -55,7 +55,7 @@ func TestVersion2ContainsVersion1(t *testing.T) {
 	}
 }
 
-// contains reports what a schema of version 1 has and the one of version 2 lacks.
+// contains reports everything in a schema of version 1 that the schema of version 2 lacks.
 func contains(t *testing.T, name string, now, before *openapi3.Schema) {
 	t.Helper()
 	for _, value := range before.Enum {

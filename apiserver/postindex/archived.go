@@ -17,20 +17,20 @@ import (
 // archived is the content of a namespace's archive.
 type archived struct {
 	view *lists.View
-	// both holds the posts that are both in the cluster, or retained, and in a segment of the archive: lists show the
-	// cluster's version. The value is the position in the archive; nil while unknown.
+	// both holds the posts in a segment of the archive that are also in the cluster, or retained; lists show the cluster's
+	// version. The value is the position in the archive; nil while unknown.
 	both map[string]*lists.Sealed
 }
 
-// addOverlap adds a post of the index to both if the archive has it.
+// addOverlap adds a post in the index to both if the archive has it.
 func (a *archived) addOverlap(id string) {
 	if a.view.HasHash(lists.HashName(id)) {
 		a.both[strings.Clone(id)] = nil
 	}
 }
 
-// SetArchive sets the content of a namespace's archive; nil if unknown. left is the RetainedSeq before the view was
-// read: the view is final for the posts up to it.
+// SetArchive sets the content of a namespace's archive; nil if unknown. left is the RetainedSeq from before the view
+// was read: the view already reflects the posts up to it, so they are no longer retained.
 func (x *Index) SetArchive(namespace string, view *lists.View, left uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -157,7 +157,7 @@ type merger struct {
 	missing Missing
 }
 
-// merger returns the merger for a list, or the names of posts whose archive positions have to be read first.
+// merger returns the merger for a list, or the names of posts whose archive positions must be read first.
 func (p *posts) merger(f filter, rows map[lists.ID][]*lists.Row) (m *merger, names []string) {
 	m = &merger{posts: p, live: p.lists[f], rows: rows}
 	if f.undecided == OnlyUndecided {
@@ -220,7 +220,7 @@ func (m *merger) sealedBefore(segment int) int {
 	return s.Before - hidden
 }
 
-// shown returns a segment's visible rows. If they have to be read, it adds the segment to missing.
+// shown returns a segment's visible rows. If they must be read first, it adds the segment to missing.
 func (m *merger) shown(segment int) []*lists.Row {
 	s := &m.segments[segment]
 	rows, ok := m.rows[s.ID]
@@ -261,7 +261,7 @@ type cursor struct {
 
 // seek returns the cursor after the first posts of the list.
 func (m *merger) seek(first int) cursor {
-	// The last segment that starts before the position has the segments' last post before it.
+	// The last segment that starts before the position contains the last archived post before it.
 	segment := sort.Search(len(m.segments), func(i int) bool {
 		return m.sealedBefore(i)+m.besides(m.segments[i].First) >= first
 	}) - 1

@@ -29,8 +29,8 @@ type both struct {
 	reader  *lists.Reader
 	view    *lists.View
 	version uint64
-	// live holds the posts of the cluster, kept those in the archive, and left those that left the cluster since the
-	// archive was last read.
+	// live holds the posts in the cluster, kept the posts in the archive, and left the posts that have left the cluster
+	// since the archive was last read.
 	live, kept, left map[string]postindex.Summary
 	// shown holds the posts of kept that the index knows.
 	shown map[string]postindex.Summary
@@ -75,13 +75,13 @@ func isFinished(s *postindex.Summary) bool {
 	return s.Status == v1alpha1.PhasePosted || s.Status == v1alpha1.PhaseFailed
 }
 
-// uidOf returns the UID of a post: the outcome of a finished post never changes, so that posts with different outcomes
-// are different objects.
+// uidOf returns the UID of a post: the outcome of a finished post never changes, so posts with different outcomes are
+// different objects.
 func uidOf(s *postindex.Summary) string {
 	return fmt.Sprint(s.ID, s.DisplayAt.Unix(), s.Status, s.Platforms)
 }
 
-// archive adds finished posts of the cluster, and posts that left it earlier, to the archive. It deletes none.
+// archive adds finished posts in the cluster, and posts that left it earlier, to the archive. It deletes none.
 func (b *both) archive(t *rapid.T) {
 	some := map[string]postindex.Summary{}
 	for id, s := range b.live {
@@ -286,7 +286,7 @@ func (b *both) checkPages(t *rapid.T, q postindex.Query, want []postindex.Summar
 			if total != len(want) || !slices.EqualFunc(expected, page, same) {
 				t.Fatalf("%+v: total %d, want %d, and the page -want +got:\n%s", q, total, len(want), gocmp.Diff(expected, page))
 			}
-			// A page of four posts is in at most three segments of four; larger pages in proportionally more.
+			// A page of four posts spans at most three segments of four posts each; larger pages span proportionally more.
 			if most := q.Limit/2 + 4; len(rows) > most+len(b.live) {
 				t.Fatalf("%+v: %d segments were read", q, len(rows))
 			}

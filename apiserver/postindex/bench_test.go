@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// words are a caption of the length that X allows.
+// words is a caption of about the length that X allows.
 var words = strings.Repeat("what we have learnt this week, ", 9)
 
 // many fills an index with realistic posts: of every status, to one, two or all three platforms, with names and titles

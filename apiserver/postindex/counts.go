@@ -5,7 +5,7 @@ package postindex
 
 import "github.com/herald-social/herald/api/v1alpha1"
 
-// Counts returns how many posts a namespace has.
+// Counts returns the numbers of a namespace's posts.
 func (x *Index) Counts(namespace string) Counts {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

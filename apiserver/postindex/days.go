@@ -25,8 +25,8 @@ func (q *Search) Between(bounds []time.Time) *Search {
 	return &within
 }
 
-// Days returns the posts of consecutive days, up to q.Limit of each. Day i lasts from bounds[i] to bounds[i+1], which
-// ascend. It ignores the search's bounds, order and cursor.
+// Days returns the posts of consecutive days, up to q.Limit of each. The bounds are in ascending order; day i lasts
+// from bounds[i] to bounds[i+1]. Days ignores the search's bounds, order and cursor.
 func (x *Index) Days(namespace string, q *Search, bounds []time.Time, rows map[lists.ID][]*lists.Row) ([]Day, Missing) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

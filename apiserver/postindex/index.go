@@ -29,7 +29,7 @@ type PlatformStatus = lists.Target
 type Summary struct {
 	ID    string
 	Title string
-	// Rest continues Title in long headings. It ends with "…" if the text goes on.
+	// Rest continues Title in long headings. It ends with "…" if the text continues.
 	Rest     string
 	Status   v1alpha1.PostPhase
 	Category v1alpha1.Category
@@ -45,8 +45,8 @@ type Summary struct {
 	// connections, in order. Pages include neither.
 	Words    string
 	Accounts []string
-	// Handled is true for a failed post that no longer needs a user: one dismissed it, or another post retries its failed
-	// targets.
+	// Handled is true for a failed post that no longer needs a user's attention: a user dismissed it, or another post
+	// retries its failed targets.
 	Handled bool
 	// Archived is true if the post was read from the archive.
 	Archived bool
@@ -62,7 +62,7 @@ type Query struct {
 	Status    v1alpha1.PostPhase
 	Platform  v1alpha1.Platform
 	Undecided UndecidedFilter
-	// Version1 leaves out the posts that version 1 of the API does not show: those whose platforms it does not have.
+	// Version1 omits the posts that version 1 of the API does not show, because it has none of their platforms.
 	Version1 bool
 	// Page counts from 1; Limit is the number of posts per page. Both must be positive.
 	Page, Limit int
@@ -75,12 +75,12 @@ type Index struct {
 	mu         sync.RWMutex
 	namespaces map[string]*posts
 	kinds      *shared[facts, kind]
-	// hash has a random seed per index, so that no client can choose ids that collide.
+	// hash has a random seed per index, so clients cannot choose ids that collide.
 	hash func(id string) uint64
 	// watches feed the index, by namespace: one for all namespaces, or one for each served namespace.
 	watches map[string]*Watch
 	count   int
-	// changed holds the namespaces whose Tally may have changed since the last call of Changed.
+	// changed holds the namespaces whose Tally may have changed since the last call to Changed.
 	changed map[string]struct{}
 	// retains keeps finished posts on the lists after they leave the cluster; retainedSeq counts these posts. See
 	// RetainDeleted.
@@ -98,8 +98,8 @@ func New() *Index {
 }
 
 // Upsert adds or updates a post at a resourceVersion, from the watch or from the response to one of our own writes. A
-// version that is not newer than the stored one is ignored. A cancelled post leaves the lists, and counts in the tally
-// while it is stored.
+// version that is not newer than the stored one is ignored. A cancelled post leaves the lists, but still counts in the
+// tally while it is stored.
 func (x *Index) Upsert(namespace string, s Summary, version uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// origin is where a post comes from and goes to, which a namespace's posts have in common.
+// origin is where a post comes from and goes to. Many of a namespace's posts have the same origin.
 type origin struct {
 	author, agent string
 	// accounts holds the connections' names, in order and separated by spaces.

@@ -13,10 +13,10 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-// posts holds one namespace's posts. Entries refer to each other by number, and so do lists, instead of by pointer, for
-// goal B4 in docs/performance.md: the slowest hundredth of lists coincides with a garbage collection, which follows
-// every pointer. With 100,000 posts a collection takes 4 ms of CPU time, compared with 7 ms for a map from ids to
-// entries with two strings each.
+// posts holds one namespace's posts. Entries and lists refer to entries by number instead of by pointer, to meet goal
+// B4 in docs/performance.md: the slowest 1 % of list requests coincide with a garbage collection, which follows every
+// pointer. With 100,000 posts, a collection takes 4 ms of CPU time, compared with 7 ms for a map from ids to entries
+// with two strings each.
 type posts struct {
 	kinds *shared[facts, kind]
 	// origins are the namespace's own: its accounts and authors.
@@ -65,8 +65,8 @@ type entry struct {
 	round uint32
 	// next is the next entry of the chain.
 	next place
-	// sizes holds the length of the id in the lowest idBits, and the post's bytes above them: together they fit in the
-	// space of the length and its padding.
+	// sizes holds the length of the id in the lowest idBits, and the post's bytes above them. Together they fit in the
+	// space that the length and its padding would take.
 	sizes  uint32
 	origin uint32
 	// parts holds the lengths of the title, the rest of the heading and the picture.
@@ -85,7 +85,7 @@ func sizes(s *Summary) uint32 {
 }
 
 // parts packs the lengths of texts, in bytes: the title's in the lowest titleBits, then the rest's in restBits, and the
-// picture's above them. A title has at most 256 characters and its rest fewer, and a picture is a name in Kubernetes.
+// picture's above them. A title has at most 256 characters and its rest fewer, and a picture is a Kubernetes name.
 type parts uint32
 
 const (
@@ -146,7 +146,7 @@ func (p *posts) originOf(s *Summary) uint32 {
 	return p.origins.acquire(o, func() (origin, []string) { return newOrigin(o) })
 }
 
-// before is the order of lists: newest first, and equal times by id.
+// before reports whether entry i precedes entry j in lists: newest first, and equal times by id.
 func (p *posts) before(i, j place) bool {
 	a, b := p.at(i), p.at(j)
 	if a.displayAt != b.displayAt {

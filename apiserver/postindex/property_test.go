@@ -45,7 +45,7 @@ type store struct {
 	index   *postindex.Index
 	version uint64
 	history map[post][]event
-	// watch holds the pending watch events, in order; answers has the pending responses to our own writes.
+	// watch holds the pending watch events, in order; answers holds the pending responses to our own writes.
 	watch   []event
 	answers []event
 	// told is the minimum version of each post that the index has received, and seen is the progress of the watch.
@@ -152,7 +152,7 @@ func (s *store) deliverEvents(t *rapid.T) {
 	}
 }
 
-// bookmark reports the progress of the watch: to just before its next event.
+// bookmark reports that the watch has progressed to just before its next event.
 func (s *store) bookmark(t *rapid.T) {
 	if s.relist != nil || s.relists {
 		t.Skip("no watch is open")
@@ -208,8 +208,8 @@ func (s *store) save(*rapid.T) {
 	}
 }
 
-// restore restores the backup. The API server is down for it: nothing is pending, and the watch restarts with a list,
-// before as many versions are written again as were lost.
+// restore restores the backup. The API server is down meanwhile, so nothing is pending. The watch restarts with a list
+// before new writes have reached the versions that were lost.
 func (s *store) restore(t *rapid.T) {
 	if s.backup == nil || s.saved >= s.seen {
 		t.Skip("no backup is old enough")
@@ -279,7 +279,7 @@ func same(a, b postindex.Summary) bool {
 		a.DisplayAt.Equal(b.DisplayAt) && a.Archived == b.Archived && slices.Equal(a.Platforms, b.Platforms)
 }
 
-// undecidedFilters returns the filters by undecided targets of a phase's list.
+// undecidedFilters returns the undecided filters that a phase's list supports.
 func undecidedFilters(status v1alpha1.PostPhase) []postindex.UndecidedFilter {
 	if status == v1alpha1.PhaseProcessing || status == v1alpha1.PhaseFailed {
 		return []postindex.UndecidedFilter{postindex.OnlyUndecided, postindex.ExcludeUndecided}
@@ -360,7 +360,7 @@ func checkPages(t *rapid.T, index *postindex.Index, team string, q postindex.Que
 }
 
 // checkNothingTakenBack compares the shown posts with the states that the index has received. A post that is not shown
-// must be deleted or cancelled by a version that is not older.
+// must have been deleted or cancelled at the same version or a later one.
 func (s *store) checkNothingTakenBack(t *rapid.T, team string, shown []event) {
 	t.Helper()
 	is := map[string]string{}
@@ -386,7 +386,7 @@ func (s *store) checkNothingTakenBack(t *rapid.T, team string, shown []event) {
 }
 
 // TestAgainstNaiveSort applies random histories to the index, with watches that lag and restart, lists in pages,
-// answers that arrive early or late, and a store restored from a backup. A failure prints the history, and the flag
+// responses that arrive early or late, and a store restored from a backup. A failure prints the history, and the flag
 // that repeats it.
 func TestAgainstNaiveSort(t *testing.T) {
 	t.Parallel()

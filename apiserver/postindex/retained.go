@@ -10,7 +10,7 @@ import "github.com/herald-social/herald/api/v1alpha1"
 // before any other method.
 func (x *Index) RetainDeleted() { x.retains = true }
 
-// RetainedSeq returns how many posts have left the cluster. Call it before reading the archive and pass it to
+// RetainedSeq returns the number of posts that have left the cluster. Call it before reading the archive and pass it to
 // SetArchive.
 func (x *Index) RetainedSeq() uint64 {
 	x.mu.RLock()
@@ -18,7 +18,7 @@ func (x *Index) RetainedSeq() uint64 {
 	return x.retainedSeq
 }
 
-// HasRetained reports whether a namespace's lists have posts that left the cluster.
+// HasRetained reports whether a namespace's lists contain posts that have left the cluster.
 func (x *Index) HasRetained(namespace string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

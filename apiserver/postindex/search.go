@@ -40,7 +40,7 @@ type Conditions struct {
 	// Account is the name of a connection that the post goes to.
 	Account       string
 	Author, Agent string
-	// Unhandled excludes posts that are Handled or have left the cluster, and can no longer be.
+	// Unhandled excludes posts that are Handled, and posts that have left the cluster and can no longer be handled.
 	Unhandled bool
 }
 
@@ -60,7 +60,8 @@ type Cursor struct {
 // Found is a page of a search.
 type Found struct {
 	Posts []Summary
-	// Total is the number of posts that match, and First the position of the page's first post among them, from 0.
+	// Total is the number of posts that match, and First is the position of the page's first post among them, counted from
+	// 0.
 	Total, First int
 }
 
@@ -81,13 +82,13 @@ type sequence interface {
 	total() int
 	// position counts the posts before a key.
 	position(before lists.SortKey) int
-	// page returns up to limit posts from a position on, and overwrites into.
+	// page returns up to limit posts starting at a position, and overwrites into.
 	page(first, limit int, into []Summary) []Summary
 	// lacks returns the parts of the archive that the other methods lacked. If there are any, their results are wrong.
 	lacks() Missing
 }
 
-// sequence returns all posts that a search matches, apart from its bounds of time.
+// sequence returns all posts that match a search, ignoring its time bounds.
 func (x *Index) sequence(namespace string, q *Search, rows map[lists.ID][]*lists.Row) (sequence, Missing) {
 	p := x.namespaces[namespace]
 	if p == nil {
@@ -164,7 +165,8 @@ type matches struct {
 	places []place
 }
 
-// Scans returns the number of posts that Find compares one by one: the posts within the time bounds of a search with
+// Scans returns the number of posts that Find compares one by one: those within the search's time bounds if it has
+// conditions, and none otherwise.
 func (x *Index) Scans(namespace string, q *Search) int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -216,7 +218,7 @@ func (p *posts) needsHandling(i place) bool {
 	return !left && !p.kind(p.at(i)).handled
 }
 
-// originsMeeting returns which origins meet the conditions, by number; nil for all.
+// originsMeeting reports for each origin, by number, whether it meets the conditions; nil if there are none.
 func (p *posts) originsMeeting(c *Conditions) []bool {
 	if c.Account == "" && c.Author == "" && c.Agent == "" {
 		return nil

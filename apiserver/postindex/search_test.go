@@ -18,14 +18,14 @@ import (
 	"github.com/herald-social/herald/apiserver/postindex"
 )
 
-// within returns the posts displayed from one time until before another. A zero time is no bound.
+// within returns the posts displayed at or after from and before to. A zero time is no bound.
 func within(of []postindex.Summary, from, to time.Time) []postindex.Summary {
 	return slices.DeleteFunc(slices.Clone(of), func(s postindex.Summary) bool {
 		return !from.IsZero() && s.DisplayAt.Before(from) || !to.IsZero() && !s.DisplayAt.Before(to)
 	})
 }
 
-// drawSearch returns a search of the posts of the first 30 seconds, without conditions.
+// drawSearch returns a search for posts in the first 30 seconds, without conditions.
 func drawSearch(t *rapid.T) postindex.Search {
 	q := postindex.Search{
 		Status:       rapid.SampledFrom(append([]v1alpha1.PostPhase{""}, phases...)).Draw(t, "state"),
@@ -47,7 +47,7 @@ func drawSearch(t *rapid.T) postindex.Search {
 	return q
 }
 
-// compareFound verifies a page of a search among the posts that match it, newest first.
+// compareFound verifies a page of a search against the posts that match it, newest first.
 func compareFound(t *rapid.T, q *postindex.Search, matching []postindex.Summary, found *postindex.Found) {
 	all := within(matching, q.From, q.To)
 	newestFirst := func(a, b postindex.Summary) int {
@@ -219,8 +219,8 @@ func TestCountsOfAList(t *testing.T) {
 	})
 }
 
-// TestFindUnhandled verifies that a search for posts that need a user excludes handled posts and those that have left the
-// cluster.
+// TestFindUnhandled verifies that a search for posts that need attention excludes handled posts and those that have left
+// the cluster.
 func TestFindUnhandled(t *testing.T) {
 	t.Parallel()
 	x := postindex.New()

@@ -3,8 +3,7 @@
 
 package postindex
 
-// shared numbers the distinct values that many entries have in common, so that an entry has a number instead of
-// pointers.
+// shared numbers the distinct values that many entries have in common, so an entry holds a number instead of pointers.
 type shared[K comparable, V any] struct {
 	numbers map[K]uint32
 	list    []sharedValue[K, V]

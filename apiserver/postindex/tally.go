@@ -3,7 +3,7 @@
 
 package postindex
 
-// Tally is how much a namespace uses.
+// Tally is a namespace's usage.
 type Tally struct {
 	// Posts counts the stored posts, including finished and cancelled ones.
 	Posts int64
@@ -13,7 +13,7 @@ type Tally struct {
 	Unfinished int64
 }
 
-// Tally returns how much a namespace uses, and which of the given ids are included. It does not iterate over posts.
+// Tally returns a namespace's usage, and which of the given ids are included. It does not iterate over posts.
 func (x *Index) Tally(namespace string, ids []string) (of Tally, known []bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

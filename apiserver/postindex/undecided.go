@@ -5,8 +5,8 @@ package postindex
 
 import "github.com/herald-social/herald/api/v1alpha1"
 
-// UndecidedFilter filters a list by undecided posts, which have an undecided target. An archived post cannot be
-// settled, so all archived posts count as decided.
+// UndecidedFilter filters a list by whether posts are undecided, that is, have an undecided target. An archived post
+// cannot be settled, so all archived posts count as decided.
 type UndecidedFilter uint8
 
 // The values of an UndecidedFilter.
@@ -16,8 +16,8 @@ const (
 	ExcludeUndecided
 )
 
-// splits reports whether there is a list of a phase's decided posts. Undecided posts are processing or failed, apart
-// from rare cases such as a restored backup, for which a second list of each post would not pay off.
+// splits reports whether there is a list of a phase's decided posts. Undecided posts are processing or failed, except
+// in rare cases such as a restored backup, which do not justify more lists.
 func splits(status v1alpha1.PostPhase) bool {
 	return status == v1alpha1.PhaseProcessing || status == v1alpha1.PhaseFailed
 }
@@ -29,7 +29,7 @@ func filterOf(status v1alpha1.PostPhase, platform v1alpha1.Platform, asked Undec
 	return filter{status, platform, asked}
 }
 
-// Counts are how many posts a namespace has. States without posts do not have an entry.
+// Counts are the numbers of a namespace's posts. States without posts have no entry.
 type Counts struct {
 	// Status counts the posts in each listed phase.
 	Status map[v1alpha1.PostPhase]int

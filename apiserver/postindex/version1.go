@@ -10,13 +10,13 @@ import (
 	"github.com/herald-social/herald/internal/archive/lists"
 )
 
-// version1 is a list as version 1 of the API shows it: without the posts that are beyond it, which are a list of their
-// own. Most namespaces have no such posts, and no list then costs more.
+// version1 is a list as version 1 of the API shows it: without the posts that are beyond it, which have a list of their
+// own. Most namespaces have no such posts, and their lists then cost nothing extra.
 type version1 struct {
 	all, beyond sequence
 }
 
-// beyond is the filter of a list's posts that version 1 does not show. A list of one of its platforms has none.
+// beyond returns the filter for a list's posts that version 1 does not show. A list for one of its platforms has none.
 func (q *Query) beyond() filter {
 	if q.Platform != "" {
 		return filter{platform: none}
@@ -33,7 +33,7 @@ func (v *version1) position(before lists.SortKey) int {
 	return v.all.position(before) - v.beyond.position(before)
 }
 
-// page reads the list of all posts from the page's first post on.
+// page reads the list of all posts, starting at the page's first post.
 func (v *version1) page(first, limit int, into []Summary) []Summary {
 	beyond := v.beyond.total()
 	if beyond == 0 {

@@ -126,7 +126,8 @@ type Result struct {
 // noAnswer is the result if the manager does not respond in time.
 var noAnswer = Result{Message: "its platform has not answered yet"}
 
-// fresh reports whether a recent check succeeded. A failed one never counts: the problem may be fixed.
+// fresh reports whether a recent check succeeded. A failed check never counts, because the problem may have been fixed
+// since.
 func fresh(connection *v1alpha1.Connection, now time.Time) bool {
 	status := &connection.Status
 	return status.LastProbedAt != nil &&

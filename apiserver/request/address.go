@@ -15,7 +15,7 @@ import (
 const networkBits = 64
 
 // Address returns a client's rate limit key: its IPv4 address or its IPv6 /64. Behind a proxy that is not trusted, all
-// clients share one.
+// clients share one key.
 func Address(r *http.Request) string {
 	address := From(r.Context()).Client
 	if !address.IsValid() {
@@ -36,7 +36,7 @@ func visitor(address netip.Addr) string {
 	return network.String()
 }
 
-// Peer returns an address's connection limit key, or "" for a proxy, which has connections for many clients.
+// Peer returns an address's connection limit key, or "" for a proxy, whose connections serve many clients.
 func (p Proxies) Peer(from net.Addr) string {
 	address := parse(from.String())
 	switch {

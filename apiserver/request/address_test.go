@@ -122,7 +122,7 @@ func FuzzClient(f *testing.F) {
 	})
 }
 
-// stands reports whether an item of a list is the address, with a lenient parser of addresses.
+// stands reports whether an item of a list is the address, according to a lenient parser.
 func stands(address netip.Addr, list string) bool {
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.Trim(strings.TrimSpace(item), "[]")

@@ -54,7 +54,7 @@ func From(ctx context.Context) *Info {
 	return &Info{Header: http.Header{}}
 }
 
-// Limits for client input in logs and responses, in bytes: enough to recognise it.
+// Limits for client input in logs and responses, in bytes: enough to recognize it.
 const (
 	maxShown  = 256
 	maxMethod = 16

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// BenchmarkParse measures figures of docs/adr/0009-own-json-decoder.md: a usual post, nesting at the limit, and hostile
+// BenchmarkParse measures figures in docs/adr/0009-own-json-decoder.md: a usual post, nesting at the limit, and hostile
 // bodies of 8 MiB: small objects up to the limit, one string of escapes and one without.
 func BenchmarkParse(b *testing.B) {
 	const hostile = 8 << 20

@@ -3,8 +3,8 @@
 
 // Package strictjson parses JSON objects from untrusted clients. It rejects input that two parsers could interpret
 // differently (RFC 7493): duplicate names in an object, invalid UTF-8, and unpaired surrogates. It also rejects the NUL
-// character, which cannot be stored. Its limits apply during parsing, so that a document takes at most a few times its
-// size in memory.
+// character, which cannot be stored. Its limits apply during parsing, so a document takes at most a few times its size
+// in memory.
 //
 // Parse parses a document in one pass. The methods of Value then convert it to the expected types and collect problems,
 // with their paths. All errors and problems are worded for the client. The package is independent of HTTP.
@@ -48,8 +48,8 @@ const (
 	null
 )
 
-// node is one value. Nodes are stored in the order that they start, so that an object's or array's first member
-// directly follows it.
+// node is one value. Nodes are stored in the order in which they start, so an object's or array's first member directly
+// follows it.
 type node struct {
 	kind kind
 	// used is set when a reader requests the value by its name, and entered when it requests one of its members.
@@ -63,7 +63,7 @@ type node struct {
 	parent, next int
 }
 
-// document is the parsed input, with the problems found since.
+// document is the parsed input, with the problems found so far.
 type document struct {
 	nodes []node
 	// problems are the first problems, and more is the number of others.

@@ -123,7 +123,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// sameAsStandard checks for the same values as the standard library reads.
+// sameAsStandard checks that the parser reads the same values as the standard library.
 func sameAsStandard(t *testing.T, body []byte) {
 	t.Helper()
 	var want any

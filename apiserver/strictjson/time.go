@@ -10,7 +10,7 @@ import (
 )
 
 // rfc3339 is the grammar of RFC 3339, section 5.6, where T and Z may be lower case. The parser of package time also
-// accepts a comma, an hour of one digit and an offset of more than a day.
+// accepts a comma, a one-digit hour and an offset of more than a day.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 // ParseTime parses a time in RFC 3339 format. A leap second is valid only before midnight UTC at the end of a month (RFC 3339, appendix D);

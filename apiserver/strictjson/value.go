@@ -14,8 +14,8 @@ import (
 // maxName limits the characters of a name in a path.
 const maxName = 64
 
-// Value is a value of a document, or the place of a missing one. If a value does not have the type that a method reads,
-// the method records a problem in the document and returns the zero value.
+// Value is a value in a document, or the place of a missing value. If a value does not have the type that a method
+// reads, the method records a problem in the document and returns the zero value.
 type Value struct {
 	doc *document
 	// node is the index of the value; for a missing value, of its parent.
@@ -149,8 +149,8 @@ func (v Value) Object() bool {
 	return ok
 }
 
-// List returns an array of least to most items; least is 0 or 1. It is nil if the array is missing, empty or has
-// another number of items.
+// List returns an array of least to most items; least is 0 or 1. It is nil if the array is missing or empty, or has a
+// different number of items.
 func List[T any](v Value, least, most int, item func(Value) T) []T {
 	if _, ok := v.read(array, "an array"); !ok {
 		return nil
