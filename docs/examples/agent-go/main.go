@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// agent-go publishes a picture with a caption on one platform, by MCP with an API key.
+// agent-go publishes a picture with a caption on one platform, over MCP, using an API key.
 //
 //	HERALD_MCP_URL=https://herald.example.com/mcp HERALD_API_KEY=hrld_… agent-go x launch.png "It is out"
 package main
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// withKey adds the key to each request.
+// withKey is an http.RoundTripper that adds the API key to each request.
 type withKey string
 
 func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -67,7 +67,7 @@ func publish(ctx context.Context, platform, picture, caption string) error {
 	var post struct {
 		ID     string `json:"id"`
 		Status string `json:"status"`
-		// Platforms are the post's accounts, each with its own outcome.
+		// Platforms has an entry for each account, with its outcome.
 		Platforms []struct {
 			URL   *string `json:"external_url"`
 			Error *string `json:"error_message"`
@@ -96,7 +96,7 @@ func publish(ctx context.Context, platform, picture, caption string) error {
 	return nil
 }
 
-// upload sends the file to the upload URL from Herald, and returns the file's id for a post.
+// upload requests an upload URL from Herald, uploads the file there, and returns its media ID for create_post.
 func upload(ctx context.Context, session *mcp.ClientSession, file string) (id string, err error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -117,19 +117,19 @@ func upload(ctx context.Context, session *mcp.ClientSession, file string) (id st
 	if err != nil {
 		return "", err
 	}
-	put.Header.Set("Content-Type", mimeType) // the address is signed for this type alone
+	put.Header.Set("Content-Type", mimeType) // the URL is signed for this content type only
 	response, err := http.DefaultClient.Do(put)
 	if err != nil {
 		return "", err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return "", errors.New("the store answers " + response.Status)
+		return "", errors.New("the upload returned " + response.Status)
 	}
 	return media.ID, nil
 }
 
-// call calls a tool and decodes the data of its result. A rejected call returns an error with Herald's message.
+// call calls a tool and decodes the result's data. If Herald rejects the call, it returns an error with Herald's message.
 func call(ctx context.Context, session *mcp.ClientSession, tool string, arguments map[string]any, data any) error {
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	if err != nil {

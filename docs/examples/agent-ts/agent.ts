@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// agent.ts writes a draft for a person to look at, by MCP with OAuth: it needs no key, and can be allowed no more than that.
-// Node.js 22.18 or newer runs it as it is:
+// agent.ts creates a draft for review, over MCP with OAuth. It needs no API key; grant it draft access only.
+// Node.js 22.18 or newer runs it directly:
 //
 //   npm install @modelcontextprotocol/client@2
 //   HERALD_MCP_URL=https://herald.example.com/mcp node agent.ts x "Is this how we say it?"
@@ -17,7 +17,7 @@ const address = new URL(process.env.HERALD_MCP_URL!);
 const port = Number(process.env.CALLBACK_PORT ?? 8976);
 const callback = `http://127.0.0.1:${port}/callback`;
 
-// What OAuth has to remember. An agent that is started again keeps client and tokens in a file that only its user can read.
+// OAuth state. A long-lived agent would persist the client and tokens in a file readable only by its user.
 const memory: Record<string, any> = {};
 const authProvider: OAuthClientProvider = {
   redirectUrl: callback,
@@ -34,10 +34,10 @@ const authProvider: OAuthClientProvider = {
   saveTokens: (tokens) => void (memory.tokens = tokens),
   codeVerifier: () => memory.verifier,
   saveCodeVerifier: (verifier) => void (memory.verifier = verifier),
-  redirectToAuthorization: (url) => console.log(`Open this address and choose "Read and write drafts":\n${url}`),
+  redirectToAuthorization: (url) => console.log(`Open this URL and choose "Read and write drafts":\n${url}`),
 };
 
-// The browser comes back here once the person has decided.
+// The browser is redirected here after the user has decided.
 function decision(): Promise<URLSearchParams> {
   return new Promise((resolve) => {
     const server = createServer((request, response) => {
@@ -68,7 +68,7 @@ async function connect(): Promise<Client> {
 
 const client = await connect();
 
-// call calls a tool and returns the data of its answer. What is refused is an error with Herald's own words.
+// call calls a tool and returns the result's data. A rejected call throws Herald's error message.
 async function call(name: string, args: Record<string, unknown>): Promise<any> {
   const { isError, structuredContent } = await client.callTool({ name, arguments: args });
   const answer = structuredContent as any;
@@ -82,5 +82,5 @@ const post = await call("create_post", {
   draft: true,
   targets: [{ connection_id: accounts[0].id, caption }],
 });
-console.log(`A person can publish the draft ${post.id} at ${address.origin}`);
+console.log(`Created draft ${post.id}. Review and publish it at ${address.origin}`);
 process.exit(0);
