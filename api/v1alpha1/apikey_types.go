@@ -171,7 +171,7 @@ func (k *APIKey) WantedTokens() []APIKeyToken {
 	return k.Spec.Tokens
 }
 
-// EndOf returns the expiry time of a token; nil if it never expires.
+// EndOf returns a token's expiry time; nil if it never expires.
 func (k *APIKey) EndOf(token APIKeyToken) *Time {
 	end := k.Spec.ExpiresAt
 	if own := token.ExpiresAt; own != nil && (end == nil || own.Before(end.Time)) {

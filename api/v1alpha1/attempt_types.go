@@ -23,11 +23,12 @@ const (
 
 // The API server evaluates every rule of a Post, including spec rules, at each status write. Reading an absent field in a rule copies the
 // schemas of all fields beside it, and reading one that is set copies them twice, so a rule costs its reads times the number of fields. Rules
-// that read the same fields are therefore one rule with several messages, [x].all(a, …) reads x once, and a rule about a single field is on
-// that field, where reading self is free. The most decisive operand of || comes first. test/schema/decode limits what all rules allocate.
+// that read the same fields are therefore combined into one rule with several messages, [x].all(a, …) is used to read x only once, and a rule
+// about a single field is attached to that field, where reading self is free. The most decisive operand of || comes first. test/schema/decode
+// limits the memory that all rules allocate.
 
 // Attempt is the write-ahead record of one irrevocable call. It is stored before the call, and no other call is made until it is closed. The
-// rule identifies it by its id.
+// rule below recognizes an attempt by its id.
 //
 // +kubebuilder:validation:XValidation:rule="self.id == oldSelf.id ? (!has(oldSelf.outcome) || has(self.outcome) && self.outcome == oldSelf.outcome || oldSelf.outcome == 'unknown' && (has(self.outcome) || has(self.operationID) && !has(oldSelf.operationID))) && self.?card.orValue(0) == oldSelf.?card.orValue(0) && (has(self.checkpoint) ? has(oldSelf.checkpoint) && self.checkpoint == oldSelf.checkpoint : !has(oldSelf.checkpoint)) && (!has(oldSelf.operationID) || has(self.operationID) && self.operationID == oldSelf.operationID) && (!has(self.group) || has(oldSelf.group) && self.group == oldSelf.group) : self.number != oldSelf.number && (self.?card.orValue(0) == oldSelf.?card.orValue(0) ? has(oldSelf.outcome) && oldSelf.outcome != 'posted' : self.?card.orValue(0) == oldSelf.?card.orValue(0) + 1)",message="a new attempt needs the previous one closed, and not posted, or else is for the next card",messageExpression="self.id != oldSelf.id ? (self.number == oldSelf.number ? 'an attempt keeps its id' : 'a new attempt needs the previous one closed, and not posted, or else is for the next card') : self.?card.orValue(0) != oldSelf.?card.orValue(0) ? 'an attempt keeps its card' : has(self.checkpoint) != has(oldSelf.checkpoint) || has(self.checkpoint) && self.checkpoint != oldSelf.checkpoint ? 'an attempt keeps its checkpoint' : has(oldSelf.operationID) && !(has(self.operationID) && self.operationID == oldSelf.operationID) ? 'an attempt keeps its operation id' : has(self.group) && !(has(oldSelf.group) && self.group == oldSelf.group) ? 'an attempt is never moved to a group' : 'a closed attempt keeps its outcome, except that an unknown one may become known, or be asked about by the operation id that the platform gave it'"
 type Attempt struct {
@@ -70,7 +71,7 @@ type Attempt struct {
 	Checkpoint string `json:"checkpoint,omitempty"`
 
 	// group is the name and the version of the Lease that had to be opened before this call could be made. It is absent unless the attempt was
-	// claimed ahead of its time. An attempt whose group was closed before it was opened did not send anything.
+	// claimed ahead of its time. An attempt whose group was closed without being opened sent nothing.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[a-z0-9][-a-z0-9.]*/[0-9]+$`
@@ -88,8 +89,8 @@ type Attempt struct {
 	// +kubebuilder:validation:MaxLength=128
 	AccountID string `json:"accountID,omitempty"`
 
-	// searchFrom is the earliest time when a call with this content can have published: the start of the first attempt with it, including
-	// rejected attempts and attempts of an earlier object of the post. Defaults to startedAt.
+	// searchFrom is the earliest time when a call with this content could have published: the start of the first attempt with it,
+	// including rejected attempts and attempts of an earlier object of the post. Defaults to startedAt.
 	// +optional
 	SearchFrom *Time `json:"searchFrom,omitempty"`
 

@@ -53,8 +53,8 @@ const (
 	// response to a post: a permission may be missing (Refused), or the account may be locked (AccountRestricted). It is absent otherwise.
 	ConditionPublishingRefused = "PublishingRefused"
 
-	// ConditionRateLimited is True while the platform accepts no calls for a Connection's account. Its message has the end of the limit. It
-	// is absent otherwise. Ready does not change, because the account itself is healthy.
+	// ConditionRateLimited is True while the platform accepts no calls for a Connection's account. Its message contains the end of the
+	// limit. It is absent otherwise. Ready does not change, because the account itself is healthy.
 	ConditionRateLimited = "RateLimited"
 
 	// ConditionCredentialsSuperseded is True while a Connection's Secret holds previously used tokens that have been replaced since, for
@@ -73,7 +73,7 @@ const (
 	ConditionFailing = "Failing"
 )
 
-// Reasons of a Post's Accepted condition.
+// Reasons for a Post's Accepted condition.
 const (
 	ReasonAccepted           = "Accepted"
 	ReasonInvalid            = "Invalid"
@@ -82,31 +82,31 @@ const (
 	ReasonMediaNotReady      = "MediaNotReady"
 )
 
-// ReasonThumbnailNotSet is the reason of an event about a Post published without the chosen thumbnail.
+// ReasonThumbnailNotSet is the reason for an event about a Post published without the chosen thumbnail.
 const ReasonThumbnailNotSet = "ThumbnailNotSet"
 
-// ReasonPictureBlank is the reason of an event about a Post published with a blank image: a white image on a transparent background, on a
-// platform without transparency.
+// ReasonPictureBlank is the reason for an event about a Post published with a blank image: a white image on a transparent background, on
+// a platform without transparency.
 const ReasonPictureBlank = "PictureBlank"
 
-// Reasons of a Post's Prepared condition.
+// Reasons for a Post's Prepared condition.
 const (
 	ReasonPrepared          = "Prepared"
 	ReasonPreparing         = "Preparing"
 	ReasonPreparationFailed = "PreparationFailed"
 )
 
-// ReasonRetry is the reason of a Post's RetryOf condition. ReasonRetried is the reason of its Retried condition, and of a target that an earlier
-// object of the post left to another post.
+// ReasonRetry is the reason for a Post's RetryOf condition. ReasonRetried is the reason for its Retried condition, and for a target that an
+// earlier object of the post left to another post.
 const (
 	ReasonRetry   = "Retry"
 	ReasonRetried = "Retried"
 )
 
-// ReasonAlreadyPublished is the reason of a Post's Adopted condition and of its event.
+// ReasonAlreadyPublished is the reason for a Post's Adopted condition and for its event.
 const ReasonAlreadyPublished = "AlreadyPublished"
 
-// Reasons of the Ready condition of Posts and their targets.
+// Reasons for the Ready condition of Posts and their targets.
 const (
 	ReasonDraft              = "Draft"
 	ReasonScheduled          = "Scheduled"
@@ -140,7 +140,7 @@ const (
 	ReasonPlanLimit = "PlanLimit"
 )
 
-// Reasons of a Connection's Ready condition.
+// Reasons for a Connection's Ready condition.
 const (
 	ReasonConnected              = "Connected"
 	ReasonDisabled               = "Disabled"
@@ -155,7 +155,7 @@ const (
 	ReasonCredentialsReplaced    = "Replaced"
 )
 
-// Reasons of a Connection's RateLimited condition, in addition to AccountRestricted.
+// Reasons for a Connection's RateLimited condition, in addition to AccountRestricted.
 const (
 	// ReasonAccountLimited: the account has made too many calls.
 	ReasonAccountLimited = "AccountLimited"
@@ -165,14 +165,14 @@ const (
 	ReasonQuotaUsedUp = "QuotaUsedUp"
 )
 
-// ReasonRateLimitEnded is the reason of the event at the end of a rate limit.
+// ReasonRateLimitEnded is the reason for the event at the end of a rate limit.
 const ReasonRateLimitEnded = "RateLimitEnded"
 
 // ReasonNoTeam means that no Team owns the namespace, so Herald does not process its objects. Connections, Media, APIKeys and unaccepted
 // Posts have it.
 const ReasonNoTeam = "NoTeam"
 
-// Reasons of incomplete deletion events.
+// Reasons for events about incomplete deletions.
 const (
 	// ReasonOutcomeAbandoned: a Post was deleted while the outcome of its last call was undetermined.
 	ReasonOutcomeAbandoned = "OutcomeAbandoned"
@@ -184,21 +184,21 @@ const (
 	ReasonRecordsAbandoned = "RecordsAbandoned"
 )
 
-// Reasons of a Team's Ready condition.
+// Reasons for a Team's Ready condition.
 const (
 	ReasonNamespaceReady   = "NamespaceReady"
 	ReasonNamespaceRefused = "NamespaceRefused"
 	ReasonNamespaceTaken   = "NamespaceTaken"
 )
 
-// Reasons of a Team's Suspended condition, and of the event at its end.
+// Reasons for a Team's Suspended condition, and for the event at its end.
 const (
 	ReasonSuspendedBySpec          = "SuspendedBySpec"
 	ReasonSuspendedByConfiguration = "SuspendedByConfiguration"
 	ReasonResumed                  = "Resumed"
 )
 
-// Reasons of an APIKey's Ready condition.
+// Reasons for an APIKey's Ready condition.
 const (
 	ReasonActive        = "Active"
 	ReasonKeyExpired    = "Expired"
@@ -206,7 +206,7 @@ const (
 	ReasonSecretRefused = "SecretRefused"
 )
 
-// Reasons of a PostSchedule's Ready condition, besides Scheduled, Suspended, Invalid, BudgetLimit and NoTeam.
+// Reasons for a PostSchedule's Ready condition, besides Scheduled, Suspended, Invalid, BudgetLimit and NoTeam.
 const (
 	// ReasonComplete: the last post was created, by spec.count or spec.endAt.
 	ReasonComplete = "Complete"
@@ -214,13 +214,13 @@ const (
 	ReasonAwaitingDeletion = "AwaitingDeletion"
 )
 
-// ReasonSameText is the reason of a PostSchedule's TextRepeats condition and its event.
+// ReasonSameText is the reason for a PostSchedule's TextRepeats condition and its event.
 const ReasonSameText = "SameText"
 
-// ReasonPostCreated is the reason of the event about a post that a PostSchedule created.
+// ReasonPostCreated is the reason for the event about a post that a PostSchedule created.
 const ReasonPostCreated = "PostCreated"
 
-// Reasons of a Notifier's Ready condition, besides Suspended and NoTeam.
+// Reasons for a Notifier's Ready condition, besides Suspended and NoTeam.
 const (
 	// ReasonDelivering: notifications are sent.
 	ReasonDelivering = "Delivering"
@@ -234,10 +234,10 @@ const (
 	ReasonEmailNotConfigured = "EmailNotConfigured"
 )
 
-// ReasonDeliveryFailed is the reason of a Notifier's Failing condition.
+// ReasonDeliveryFailed is the reason for a Notifier's Failing condition.
 const ReasonDeliveryFailed = "DeliveryFailed"
 
-// Reasons of a Media's Ready condition. A file that failed verification has the verification's reason.
+// Reasons for a Media's Ready condition. A file that failed verification has the verification's reason.
 const (
 	ReasonUploaded       = "Uploaded"
 	ReasonAwaitingUpload = "AwaitingUpload"

@@ -26,8 +26,8 @@ const (
 	CredentialsClientID     = "clientID"
 	CredentialsClientSecret = "clientSecret"
 	// CredentialsGrantedAt is when a user granted the tokens in the web application, in RFC 3339; absent if the Secret was
-	// created by hand. A platform may return a token again that was replaced since. The time distinguishes such a token from
-	// an older Secret that a tool applies again.
+	// created manually. A platform may issue a previously replaced token again. The time distinguishes such a token from an
+	// older Secret that a tool applies again.
 	CredentialsGrantedAt = "grantedAt"
 )
 
@@ -107,7 +107,7 @@ type ConnectionStatus struct {
 	TokenExpiresAt *Time `json:"tokenExpiresAt,omitempty"`
 
 	// reconnectBy is the deadline for reconnecting the account, after which the token can no longer be renewed. Token renewal extends it,
-	// if the platform permits. Absent without a known deadline.
+	// if the platform permits. Absent if no deadline is known.
 	// +optional
 	ReconnectBy *Time `json:"reconnectBy,omitempty"`
 
@@ -190,8 +190,8 @@ func (s *ConnectionStatus) Confirmed() bool {
 
 // RateLimit is a platform limit, as last reported.
 type RateLimit struct {
-	// name of the limit: postsPerDay and repliesPerDay (within 24 hours), postsPerWindow (within some minutes), appPostsPerDay (all
-	// accounts of the app together), and usage and appUsage, which are percentages.
+	// name of the limit: postsPerDay and repliesPerDay (within 24 hours), postsPerWindow (within a few minutes), appPostsPerDay
+	// (all accounts of the app together), and usage and appUsage, which are percentages.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64

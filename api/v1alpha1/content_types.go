@@ -4,7 +4,7 @@
 package v1alpha1
 
 // MaxAltText is the maximum length of an alt text in characters. X, Threads and Instagram document 1,000. Facebook does not document a limit.
-// The schema has the same number.
+// The schema contains the same number.
 const MaxAltText = 1000
 
 // MediaReference names a Media and describes how a post uses it.

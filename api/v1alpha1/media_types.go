@@ -28,8 +28,8 @@ const UploadURLLifetime = 15 * time.Minute
 // KeyLifetime is the minimum lifetime of an Idempotency-Key. During it, a repeated request returns the same post or media file.
 const KeyLifetime = 24 * time.Hour
 
-// Maximum file sizes in bytes (in the HTTP contract: 1 GB for videos and 20 MB for images, as powers of two). The schema of MediaSpec has
-// the same numbers.
+// Maximum file sizes in bytes (in the HTTP contract: 1 GB for videos and 20 MB for images, as powers of two). The schema of MediaSpec
+// contains the same numbers.
 const (
 	MaxVideoBytes = 1 << 30
 	MaxImageBytes = 20 << 20
@@ -59,20 +59,21 @@ type MediaSpec struct {
 	// +kubebuilder:validation:Maximum=1073741824
 	SizeBytes int64 `json:"sizeBytes,omitempty"`
 
-	// source is where the manager fetches the file from, once. Without it, the file must be uploaded to status.uploadURL.
+	// source is where the manager fetches the file from. The file is fetched only once. Without a source, the file must be
+	// uploaded to status.uploadURL.
 	// +optional
 	Source *MediaSource `json:"source,omitempty"`
 
 	// altText describes the image or video for people who cannot see it, in at most 1,000 characters. It is the default for every post that
-	// uses the Media; a post's mediaRefs can replace it. It is immutable, so that the content of a post does not change after it was
+	// uses the Media; a post's mediaRefs can replace it. It is immutable, so the content of a post does not change after the post was
 	// written.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1000
 	AltText string `json:"altText,omitempty"`
 
-	// whenUnused determines the action for a Media without references from posts for a day (or the manager's retention.unusedMedia):
+	// whenUnused determines the action for a Media that no post has referred to for a day (or the manager's retention.unusedMedia):
 	// "delete" removes the Media and its file, "keep" keeps both until the Media is deleted. Defaults to "keep" for a Media with a source,
-	// because its declaring tool would only create it again, and to "delete" for an uploaded Media.
+	// because the tool that declares it would only create it again, and to "delete" for an uploaded Media.
 	// +optional
 	WhenUnused WhenUnused `json:"whenUnused,omitempty"`
 }

@@ -8,14 +8,14 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Keys of the Secret that spec.secretRef of a Notifier names.
 const (
 	// NotifierSecretKey holds the secrets that sign webhooks, as whsec_ followed by 24 to 64 bytes in base64, separated by spaces or line
-	// breaks. Each signs every request, so that a secret can be replaced without an interruption.
+	// breaks. Each of them signs every request, so a secret can be replaced without interruption.
 	NotifierSecretKey = "secret"
 	// NotifierURLKey holds the address of a receiver of format slack, which is a secret itself.
 	NotifierURLKey = "url"
 )
 
-// ResendAnnotation on a Notifier has the value of a notification's id in status.deliveries that is to be sent again. Text after a space is
-// ignored, so that a changed value sends the same notification once more.
+// ResendAnnotation on a Notifier is the id, from status.deliveries, of a notification to send again. Text after a space is ignored, so a
+// changed value can request the same notification once more.
 const ResendAnnotation = "social.herald.dev/resend"
 
 // SecretsMadeAnnotation on a Notifier counts the Secrets that the API created for it. They exist until the Notifier is deleted.
@@ -93,7 +93,7 @@ type NotifierSpec struct {
 	// +optional
 	Email *NotifierEmail `json:"email,omitempty"`
 
-	// suspend stops deliveries. Notifications wait meanwhile, for a day at most.
+	// suspend stops deliveries. Meanwhile, notifications wait for up to a day.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
@@ -117,7 +117,7 @@ type DeliveryState string
 
 // The states.
 const (
-	// DeliveryPending: the notification has not been accepted by the receiver, and is tried again.
+	// DeliveryPending: the notification has not been accepted by the receiver, and will be retried.
 	DeliveryPending DeliveryState = "pending"
 	// DeliveryDelivered: the receiver accepted the notification.
 	DeliveryDelivered DeliveryState = "delivered"
@@ -127,7 +127,7 @@ const (
 
 // NotifierDelivery is the record of a notification.
 type NotifierDelivery struct {
-	// id identifies the notification. Repeated requests have the same id, in the header webhook-id or Message-ID.
+	// id identifies the notification. Repeated requests have the same id, in the webhook-id or Message-ID header.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -160,12 +160,12 @@ type NotifierDelivery struct {
 	// +required
 	State DeliveryState `json:"state"`
 
-	// attempts is how often the notification was sent.
+	// attempts is the number of times the notification was sent.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Attempts int32 `json:"attempts,omitempty"`
 
-	// lastAttemptAt is when the notification was last sent; absent before.
+	// lastAttemptAt is when the notification was last sent; absent if it never was.
 	// +optional
 	LastAttemptAt *Time `json:"lastAttemptAt,omitempty"`
 
@@ -208,7 +208,7 @@ type NotifierStatus struct {
 	// +optional
 	ProcessedThrough *Time `json:"processedThrough,omitempty"`
 
-	// pending is the number of notifications that wait for delivery.
+	// pending is the number of notifications awaiting delivery.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Pending int32 `json:"pending,omitempty"`
@@ -232,8 +232,8 @@ type NotifierStatus struct {
 // GetConditions returns the conditions.
 func (s *NotifierStatus) GetConditions() []metav1.Condition { return s.Conditions }
 
-// Notifier reports events of its namespace's posts, connections and media to another system or to people. Each notification is sent at least
-// once, for a day, and in order for each object.
+// Notifier reports events of its namespace's posts, connections and media to another system or to people. Notifications are delivered at
+// least once, retried for up to a day, and sent in order for each object.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

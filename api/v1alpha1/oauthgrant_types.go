@@ -17,7 +17,8 @@ type OAuthGrantSpec struct {
 	// client is the agent.
 	Client OAuthGrantClient `json:"client"`
 
-	// person is the user who granted the permission. The agent's rights never exceed this user's roles in the team's namespace.
+	// person is the user who granted the permission. The agent's permissions never exceed those of this user in the team's
+	// namespace.
 	Person OAuthGrantPerson `json:"person"`
 
 	// scopes are the agent's permissions: "read", "draft", "publish".
@@ -102,7 +103,7 @@ const (
 
 // OAuthGrantStatus is the observed state of the grant. It holds no token.
 type OAuthGrantStatus struct {
-	// redeemedAt is when the agent received its first tokens. An unredeemed grant is removed after some minutes.
+	// redeemedAt is when the agent received its first tokens. An unredeemed grant is removed after a few minutes.
 	// +optional
 	RedeemedAt *Time `json:"redeemedAt,omitempty"`
 
@@ -114,8 +115,8 @@ type OAuthGrantStatus struct {
 	// +optional
 	LastUsedAt *Time `json:"lastUsedAt,omitempty"`
 
-	// revokedAt is when the grant was revoked by Herald, the agent, or a user with spec.revoked. Herald records a change of spec.revoked
-	// within some minutes.
+	// revokedAt is when the grant was revoked by Herald, the agent, or a user with spec.revoked. Herald records a change to spec.revoked
+	// within a few minutes.
 	// +optional
 	RevokedAt *Time `json:"revokedAt,omitempty"`
 
@@ -137,8 +138,8 @@ type OAuthGrantRefresh struct {
 	// +kubebuilder:validation:MaxLength=64
 	SHA256 string `json:"sha256"`
 
-	// previousSHA256 is the hash of the previous token, which remains valid for some seconds because the response with the new token may
-	// have been lost.
+	// previousSHA256 is the hash of the previous token, which remains valid for a few seconds because the response with the new token
+	// may have been lost.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
 	// +kubebuilder:validation:MaxLength=64

@@ -43,7 +43,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.tree) == (self.category == 'tree')",message="a post of category tree, and no other, has the block tree",fieldPath=".tree"
 // +kubebuilder:validation:XValidation:rule="!has(self.tree) || self.?draft.orValue(false) || size(self.tree.cards) >= 2 && self.tree.cards.all(c, (size(c.?caption.orValue(\"\")) > 0 || size(c.?mediaRefs.orValue([])) > 0) && size(c.?mediaRefs.orValue([])) <= 20)",message="a tree needs at least two cards unless it is a draft; add a card, or use category text",messageExpression="size(self.tree.cards) < 2 ? 'a tree needs at least two cards unless it is a draft; add a card, or use category text' : self.tree.cards.all(c, size(c.?caption.orValue(\"\")) > 0 || size(c.?mediaRefs.orValue([])) > 0) ? 'a card has at most 20 media unless the tree is a draft' : 'every card needs a caption or media unless the tree is a draft'",fieldPath=".tree.cards"
 type PostSpec struct {
-	// category of the content. Only that of a draft can be changed.
+	// category of the content. It can be changed only while the post is a draft.
 	// +required
 	Category Category `json:"category"`
 
@@ -51,8 +51,8 @@ type PostSpec struct {
 	// +optional
 	ScheduledAt *Time `json:"scheduledAt,omitempty"`
 
-	// retryOf names a failed Post of the namespace. Each target of this post is published only if the failed post has a target with the same
-	// connection of which it is proven that nothing is public, and which no other post retries. It cannot be changed.
+	// retryOf names a failed Post in the namespace. A target of this post is published only if the failed post has a target with the same
+	// connection that has provably published nothing, and that no other post retries. It cannot be changed.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="retryOf cannot be changed; create a new Post instead"
 	RetryOf *LocalReference `json:"retryOf,omitempty"`
@@ -102,13 +102,13 @@ type PostTarget struct {
 	ConnectionRef LocalReference `json:"connectionRef"`
 
 	// caption is the target's text. Required unless the post is a draft or a tree, whose cards contain the text. Each platform has its own
-	// way to count and limit text. On platforms without a limit, such as Facebook, the maximum is 65,536 characters. The whole post, with
-	// its annotations, has at most 256 KiB, where <, > and & count as six bytes each.
+	// way to count and limit text. On platforms without a limit, such as Facebook, the maximum is 65,536 characters. The whole post,
+	// including its annotations, is limited to 256 KiB, where <, > and & count as six bytes each.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Caption string `json:"caption,omitempty"`
 
-	// language is the language of the target's text, or of all its cards, as a tag of BCP 47: "en", "pt-BR" or "zh-Hant". Readers on Bluesky
+	// language is the language of the target's text, or of all its cards, as a BCP 47 tag: "en", "pt-BR" or "zh-Hant". Readers on Bluesky
 	// and Mastodon filter and translate posts by it; it has no effect on other platforms. Defaults to the account's preference on Mastodon,
 	// and to no language on Bluesky.
 	// +optional

@@ -22,7 +22,7 @@ type PostScheduleSpec struct {
 	Schedule string `json:"schedule"`
 
 	// timeZone is the IANA name of the time zone of schedule, such as Europe/Berlin. Defaults to the team's time zone, or UTC. Posts keep
-	// their time of day when clocks change: a time that is skipped moves by as much as the clocks, one that occurs twice counts once.
+	// their time of day when clocks change: a skipped time moves by as much as the clocks do, and a time that occurs twice counts once.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(UTC|[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*){1,2})$')",message="must be the IANA name of a time zone, such as Europe/Berlin, America/New_York or UTC"
@@ -36,18 +36,18 @@ type PostScheduleSpec struct {
 	// +optional
 	EndAt *Time `json:"endAt,omitempty"`
 
-	// count is how many posts the schedule creates in all.
+	// count is the total number of posts that the schedule creates.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	Count *int32 `json:"count,omitempty"`
 
-	// suspend stops the creation of posts. Occurrences in the meantime are left out. Posts that were already created are published.
+	// suspend stops the creation of posts. Occurrences in the meantime are skipped. Posts that were already created are published.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// texts are the captions of successive posts, in turn. A target with its own caption keeps it. X rejects a text that repeats a recent
-	// one.
+	// texts are the captions of successive posts, used in rotation. A target with its own caption keeps it. X rejects a text that repeats
+	// a recent one.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -57,8 +57,8 @@ type PostScheduleSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.map(t, size(t)).sum() <= 32768",message="the texts together have more than 32,768 characters; shorten them, or make several schedules"
 	Texts []string `json:"texts,omitempty"`
 
-	// template is the content and the targets of each post. A change applies to posts that are created afterwards, an hour before their
-	// time.
+	// template is the content and the targets of each post. A change applies to posts that are created afterwards. A post is created an
+	// hour before its time.
 	// +required
 	Template PostTemplate `json:"template"`
 }
@@ -82,7 +82,7 @@ type PostTemplate struct {
 	// +optional
 	Video *VideoContent `json:"video,omitempty"`
 
-	// targets are the accounts to publish to. Each has a caption, or receives the texts in turn.
+	// targets are the accounts to publish to. Each has its own caption, or uses the texts in rotation.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -122,12 +122,13 @@ type PostScheduleStatus struct {
 	// +optional
 	LastScheduledTime *Time `json:"lastScheduledTime,omitempty"`
 
-	// nextScheduledTime is the time of the next post, which is created an hour before. Absent while the schedule is suspended or complete.
+	// nextScheduledTime is the time of the next post, which is created an hour earlier. Absent while the schedule is suspended or
+	// complete.
 	// +optional
 	NextScheduledTime *Time `json:"nextScheduledTime,omitempty"`
 
-	// skippedThrough is the time up to which occurrences without a post are left out, because the schedule was suspended or the time had
-	// passed by more than the starting deadline.
+	// skippedThrough is the time up to which occurrences without a post are skipped, because the schedule was suspended or they were
+	// overdue by more than the starting deadline.
 	// +optional
 	SkippedThrough *Time `json:"skippedThrough,omitempty"`
 }
@@ -136,7 +137,7 @@ type PostScheduleStatus struct {
 func (s *PostScheduleStatus) GetConditions() []metav1.Condition { return s.Conditions }
 
 // PostSchedule creates Posts at recurring times, as a CronJob creates Jobs. Deleting it deletes its Posts, which withdraws those that are not
-// published yet; `kubectl delete --cascade=orphan` keeps them.
+// yet published; `kubectl delete --cascade=orphan` keeps them.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -69,17 +69,19 @@ type Prepared struct {
 	// +optional
 	Complete bool `json:"complete,omitempty"`
 
-	// problem is a human-readable explanation of why the preparation failed and how to fix it.
+	// problem is a human-readable explanation of why the preparation failed and how to fix the problem.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Problem string `json:"problem,omitempty"`
 
-	// by is the manager that prepares the content now. It is absent unless the managers of the installation share the uploads.
+	// by is the manager that is currently preparing the content. It is absent unless the managers of the installation share
+	// the uploads.
 	// +optional
 	By *PreparedBy `json:"by,omitempty"`
 }
 
-// PreparedBy is the manager that prepares a target. It only prevents that two managers upload the same files.
+// PreparedBy is the manager that is preparing a target. Its only purpose is to keep two managers from uploading the
+// same files.
 type PreparedBy struct {
 	// holder identifies the manager's process.
 	// +required
@@ -286,7 +288,8 @@ type CardStatus struct {
 
 // EarlierPost is the result of looking up an earlier post of the same name.
 type EarlierPost struct {
-	// object is the UID of the Post that requested the lookup. A copy restored from a backup has another UID, so the lookup is repeated.
+	// object is the UID of the Post that requested the lookup. A copy restored from a backup has a different UID, so the lookup is
+	// repeated.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -338,7 +341,7 @@ type RetryStatus struct {
 }
 
 // PostStatus is the observed state of a post. Only the manager writes it, as a whole; it is atomic because managedFields would otherwise list
-// each of its fields, which takes a quarter of a stored post.
+// each of its fields, which would take up a quarter of a stored post.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.targets) || !has(oldSelf.targets) || size(oldSelf.targets) == 0",message="the record of a target is never removed"
 // +structType=atomic
@@ -365,7 +368,7 @@ type PostStatus struct {
 	// +optional
 	Finished bool `json:"finished,omitempty"`
 
-	// finishedAt is when the post became finished; absent before.
+	// finishedAt is when the post became finished; absent until then.
 	// +optional
 	FinishedAt *Time `json:"finishedAt,omitempty"`
 

@@ -5,7 +5,8 @@ package v1alpha1
 
 import "iter"
 
-// MediaReferences returns the post's references to media files, in order. They can be changed.
+// MediaReferences returns pointers to the post's references to media files, in order. Callers may modify the
+// references.
 func (spec *PostSpec) MediaReferences() iter.Seq[*MediaReference] {
 	return func(yield func(*MediaReference) bool) {
 		all := func(refs []MediaReference) bool {

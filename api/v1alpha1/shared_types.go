@@ -20,8 +20,8 @@ const (
 	PlatformMastodon  Platform = "mastodon"
 )
 
-// Platforms returns the known platforms, in the order of menus and lists. Those that version 1 of the REST API does not
-// have come last.
+// Platforms returns the known platforms, in the order of menus and lists. Platforms missing from version 1 of the REST
+// API come last.
 func Platforms() []Platform {
 	return []Platform{
 		PlatformX, PlatformThreads, PlatformInstagram, PlatformFacebook, PlatformTikTok, PlatformYouTube,
@@ -106,7 +106,8 @@ const (
 	UploadUntilAnnotation = "social.herald.dev/upload-until"
 
 	// FileAnnotation is a Media's file key in the bucket, written by the manager: namespace/UID of the Media that originally stored the
-	// file. A Media restored from a backup has another UID and finds its file by this key. Keys outside the Media's namespace are ignored.
+	// file. A Media restored from a backup has a different UID and finds its file by this key. Keys outside the Media's namespace are
+	// ignored.
 	FileAnnotation = "social.herald.dev/file"
 
 	// BornAnnotation is when the apiserver created a Post. A clearly newer creationTimestamp identifies a copy restored from a backup
@@ -124,7 +125,7 @@ const (
 	// "<index>=posted" or "<index>=not-sent".
 	SettleAnnotation = "social.herald.dev/settle"
 	// DismissedAnnotation is when a user dismissed a failed Post, in RFC 3339: the web application no longer counts it among the posts that
-	// need a person. Delivery does not depend on it.
+	// need attention. Delivery does not depend on it.
 	DismissedAnnotation = "social.herald.dev/dismissed"
 	// ListCandidatesAnnotation requests a new candidate list for undecided targets; see TargetStatus.candidates. Its value is arbitrary.
 	// The manager removes the annotation after the listing.
@@ -143,7 +144,7 @@ const (
 
 	// MadeSecretPrefix is the prefix of Connection annotations that name the Secrets created by the apiserver:
 	// "credentials.social.herald.dev/<Secret>", with the time in RFC 3339. The annotation is written before the Secret. It allows the
-	// manager, which may not list Secrets, to find and remove unused ones.
+	// manager, which has no permission to list Secrets, to find and remove unused ones.
 	MadeSecretPrefix = "credentials.social.herald.dev/"
 
 	// DisconnectedAnnotation is when a user removed a Connection, in RFC 3339. The deletion follows within moments, unless it failed.

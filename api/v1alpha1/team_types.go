@@ -70,7 +70,7 @@ type Agents struct {
 // TeamMedia sets how a team's photos and videos are changed before publication.
 type TeamMedia struct {
 	// convert enables converting videos to a size, frame rate, codec or file size that the platform accepts. Without it, such posts are
-	// rejected. Conversion needs ffmpeg and takes much CPU time in the manager.
+	// rejected. Conversion requires ffmpeg and takes a lot of CPU time in the manager.
 	// +optional
 	Convert bool `json:"convert,omitempty"`
 
@@ -82,8 +82,8 @@ type TeamMedia struct {
 
 // TeamPublishing sets how the web application publishes a team's posts.
 type TeamPublishing struct {
-	// undoSeconds is how long the web application waits after Publish now, in seconds. Until then the post can be taken back. 0 publishes
-	// at once. Posts from other clients are not delayed.
+	// undoSeconds is how long the web application waits after Publish now, in seconds. Until then, the post can be taken back. 0
+	// publishes immediately. Posts from other clients are not delayed.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=60
@@ -222,8 +222,8 @@ type TeamSpec struct {
 	// +optional
 	Publishing TeamPublishing `json:"publishing,omitzero"`
 
-	// timeZone is the IANA name of the team's time zone, such as Europe/Berlin. The web application shows times and plans posts in it, and
-	// also shows a user's own time where it differs. Without it, each user's own time zone applies.
+	// timeZone is the IANA name of the team's time zone, such as Europe/Berlin. The web application shows times and plans posts in this
+	// zone, and also shows a user's own time where it differs. Without it, each user's own time zone applies.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(UTC|[A-Z][A-Za-z0-9_+-]*(/[A-Z][A-Za-z0-9_+-]*){1,2})$')",message="must be the IANA name of a time zone, such as Europe/Berlin, America/New_York or UTC"

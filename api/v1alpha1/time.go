@@ -15,7 +15,8 @@ import (
 // timeLayout is RFC 3339 with exactly three fractional digits, in UTC.
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// Time is an instant with millisecond precision. metav1.Time drops fractions of a second, and metav1.MicroTime rejects times without one.
+// Time is a point in time with millisecond precision. metav1.Time drops fractions of a second, and metav1.MicroTime rejects times without
+// one.
 //
 // Its wire format is RFC 3339 in UTC with three fractional digits. It parses any RFC 3339 time between the years 1000 and 2999 in UTC. The
 // schema accepts the same values as UnmarshalJSON: the format checks the calendar, the pattern restricts RFC 3339 variants, and the rule
@@ -40,7 +41,7 @@ func NewTimePtr(t time.Time) *Time {
 	return new(NewTime(t))
 }
 
-// Equal reports whether both are the same instant, or both are nil.
+// Equal reports whether both represent the same time, or both are nil.
 func (t *Time) Equal(u *Time) bool {
 	if t == nil || u == nil {
 		return t == nil && u == nil
@@ -80,7 +81,7 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 // DeepCopyInto copies t by assignment.
 func (t *Time) DeepCopyInto(out *Time) { *out = *t }
 
-// equalities extends Kubernetes' semantic equality with a comparison of this package's times, by instant.
+// equalities extends Kubernetes' semantic equality with a comparison of this package's times, regardless of time zone.
 var equalities = func() conversion.Equalities {
 	e := equality.Semantic.Copy()
 	if err := e.AddFunc(func(a, b Time) bool { return a.Time.Equal(b.Time) }); err != nil {
@@ -89,6 +90,6 @@ var equalities = func() conversion.Equalities {
 	return e
 }()
 
-// SemanticEqual reports whether two values are semantically equal. nil equals an empty list, and times are compared as instants, regardless
-// of time zone.
+// SemanticEqual reports whether two values are semantically equal. nil equals an empty list, and times are compared regardless of time
+// zone.
 func SemanticEqual(a, b any) bool { return equalities.DeepEqual(a, b) }

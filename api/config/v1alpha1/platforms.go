@@ -16,7 +16,7 @@ type Platforms struct {
 	TikTok    *Platform `json:"tiktok,omitempty"`
 	X         *Platform `json:"x,omitempty"`
 	YouTube   *Platform `json:"youtube,omitempty"`
-	// Sandbox replaces the configured platforms by the sandbox, for trials and tests.
+	// Sandbox replaces the configured platforms with the sandbox, for trials and tests.
 	Sandbox Sandbox `json:"sandbox,omitzero"`
 }
 
@@ -30,8 +30,8 @@ func (p *Platforms) Sections() map[string]**Platform {
 
 // Sandbox locates the sandbox, which simulates all platforms.
 type Sandbox struct {
-	// URL is the address of the sandbox for Herald, such as http://127.0.0.1:9100. If it is empty, Herald calls the real
-	// platforms. The address of each platform is derived from it.
+	// URL is the address at which Herald reaches the sandbox, such as http://127.0.0.1:9100. If it is empty, Herald calls
+	// the real platforms. The address of each platform is derived from it.
 	URL string `json:"url,omitempty"`
 	// PublicURL is the address of the same sandbox for browsers, which open consent pages and posts there; empty if it
 	// is the same.
@@ -47,9 +47,8 @@ type Platform struct {
 	// LoginConfigID is the configuration of the app's Facebook Login for Business that requests the permissions
 	// (Facebook, and Instagram with the login "facebook"); empty for an app with plain Facebook Login.
 	LoginConfigID string `json:"loginConfigID,omitempty"`
-	// TwoSteps creates posts to Facebook Pages unpublished first and publishes them by their ids, so that the state of
-	// each post shows whether it is online. It is false by default, because it has not been confirmed with an account
-	// of a real Page.
+	// TwoSteps creates posts to Facebook Pages unpublished first and then publishes them by id, so the state of each post
+	// shows whether it is online. It is false by default, because it has not been confirmed with a real Page.
 	TwoSteps bool `json:"twoSteps,omitempty"`
 	// Version is the version of the Graph API: v25.0 by default for Facebook and Instagram, v1.0 for Threads.
 	Version string `json:"version,omitempty"`
@@ -61,11 +60,11 @@ type Platform struct {
 	// of the curve P-256 in PEM (PKCS #8); without it, accounts are connected by app passwords only. The file is reloaded when
 	// it changes.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`
-	// Server is the address of the accounts' server on Bluesky: https://bsky.social by default, which forwards requests to
+	// Server is the address of the server for Bluesky accounts: https://bsky.social by default, which forwards requests to
 	// the servers of all accounts that Bluesky hosts. It is also used with the sandbox.
 	Server string `json:"server,omitempty"`
-	// Directory is the address of the directory of Bluesky's accounts, where Herald looks up the server of an account that is
-	// connected by OAuth: https://plc.directory by default. It is also used with the sandbox.
+	// Directory is the address of Bluesky's account directory, where Herald looks up the server of an account connected by
+	// OAuth: https://plc.directory by default. It is also used with the sandbox.
 	Directory string `json:"directory,omitempty"`
 	// ListingLag is how long a published post may be missing from the platform's listing.
 	ListingLag metav1.Duration `json:"listingLag,omitzero"`

@@ -24,7 +24,7 @@ type ManagerConfiguration struct {
 	// apiserver's account, and the webhook with its Service and Secret. The default is "herald".
 	ReleaseName string `json:"releaseName,omitempty"`
 	// Replicas is the number of managers of the installation. With delivery.shareUploads, the forecast of late uploads counts the slots of
-	// each. Without a number it counts those of the leader alone.
+	// all of them. If it is 0, the forecast counts only the leader's slots.
 	Replicas int `json:"replicas,omitempty"`
 	// Kubernetes limits the rate of requests to the Kubernetes API.
 	Kubernetes Kubernetes `json:"kubernetes,omitzero"`
@@ -269,11 +269,11 @@ type Delivery struct {
 	// LongestDelay is the maximum delay of a post whose platform announced a pause (6 h). Within it, the starting deadline counts from the
 	// end of the pause.
 	LongestDelay metav1.Duration `json:"longestDelay"`
-	// ArmCrowds claims 50 or more posts that are due at the same time 15 to 50 s ahead of it (false). It is experimental: docs/adr/0026 lists
-	// its limitations.
+	// ArmCrowds claims posts 15 to 50 s before they are due if at least 50 posts are due at the same time (false). It is experimental:
+	// docs/adr/0026 lists its limitations.
 	ArmCrowds bool `json:"armCrowds"`
-	// ShareUploads lets each manager upload the files of posts, and not only the leader (false). Each upload then takes at least one more
-	// write: docs/adr/0033.
+	// ShareUploads lets every manager upload post files, not only the leader (false). Each upload then takes at least one more write:
+	// docs/adr/0033.
 	ShareUploads bool `json:"shareUploads"`
 	// PrepareAhead is how long before its scheduled time a post's files are uploaded, if they stay hidden until the post is published (30
 	// min). Large files are uploaded earlier.
@@ -348,7 +348,7 @@ type Notifications struct {
 type SMTP struct {
 	// Host is the name of the server.
 	Host string `json:"host"`
-	// Port is its port (587, or 465 with tls: implicit).
+	// Port is the server's port (587, or 465 with tls: implicit).
 	Port int `json:"port,omitempty"`
 	// From is the sender's address, such as Herald <herald@example.com>.
 	From string `json:"from"`
@@ -369,7 +369,7 @@ const (
 	SMTPTLSNone     SMTPTLS = "none"
 )
 
-// DefaultPort returns the port of a server without one.
+// DefaultPort returns the port to use if none is configured.
 func (s *SMTP) DefaultPort() int {
 	if s.TLS == SMTPTLSImplicit {
 		return 465
@@ -399,8 +399,8 @@ type Media struct {
 	// the environment (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), the file ~/.aws/credentials, or the identity of
 	// the pod or machine, in this order.
 	CredentialsFile string `json:"credentialsFile,omitempty"`
-	// TakeOverFrom is the identity of the cluster that used the bucket before and no longer does. The manager removes files without a Media
-	// only from its own cluster's bucket. While another cluster owns the bucket, the manager removes no files, and its log and alert name
-	// that cluster. This field transfers the ownership and has no effect afterwards.
+	// TakeOverFrom is the identity of the cluster that previously used the bucket and no longer does. The manager removes files without a
+	// Media only from its own cluster's bucket. While another cluster owns the bucket, the manager removes no files, and its log and alert
+	// name that cluster. This field transfers the ownership and has no effect afterwards.
 	TakeOverFrom string `json:"takeOverFrom,omitempty"`
 }
