@@ -55,8 +55,8 @@ const (
 	categoriesTable = "        | category | platforms |\n"
 )
 
-// YAMLV2With returns the document of version 2 for an installation, including the platforms that it publishes to and
-// that only version 2 has. The document of an installation without them does not mention them.
+// YAMLV2With returns an installation's version 2 document. Platforms that are new in version 2 are listed only if the
+// installation publishes to them.
 func YAMLV2With(of Capabilities) []byte {
 	out := string(documentV2)
 	for _, name := range LaterPlatforms(of) {
