@@ -190,8 +190,8 @@ func TestPageTokens(t *testing.T) {
 		want(t, "the permissions", "data.0.permission=pages_show_list", "data.0.status=granted")
 }
 
-// TestFacebookLoginOfInstagram connects an Instagram account through its Page.
-func TestFacebookLoginOfInstagram(t *testing.T) {
+// TestInstagramFacebookLogin connects an Instagram account through its Page.
+func TestInstagramFacebookLogin(t *testing.T) {
 	b := start(t, "")
 	b.account("instagram", "77", `{"login":"facebook","username":"linked77"}`)
 	c := connector{

@@ -32,21 +32,21 @@ const (
 	jsonUTF8 = "application/json; charset=UTF-8"
 )
 
-// tellingClock is a fake clock that signals each new timer.
-type tellingClock struct {
+// signalingClock is a fake clock that signals each new timer.
+type signalingClock struct {
 	*clocktesting.FakeClock
 	timers chan struct{}
 }
 
-func newClock() *tellingClock {
-	return &tellingClock{
+func newClock() *signalingClock {
+	return &signalingClock{
 		FakeClock: clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 123_000_000, time.UTC)),
 		timers:    make(chan struct{}, 100),
 	}
 }
 
 // NewTimer creates a timer and signals it.
-func (c *tellingClock) NewTimer(d time.Duration) clock.Timer {
+func (c *signalingClock) NewTimer(d time.Duration) clock.Timer {
 	timer := c.FakeClock.NewTimer(d)
 	c.timers <- struct{}{}
 	return timer
@@ -55,7 +55,7 @@ func (c *tellingClock) NewTimer(d time.Duration) clock.Timer {
 // box is a running sandbox with a client.
 type box struct {
 	t     *testing.T
-	clock *tellingClock
+	clock *signalingClock
 	dir   string
 	// lenient applies to the next opened server.
 	lenient bool

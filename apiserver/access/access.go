@@ -35,8 +35,8 @@ const (
 	// maxAnswers and maxLists limit the two caches. An answer takes about 200 bytes, a list 8 bytes per team.
 	maxAnswers = 20_000
 	maxLists   = 1_000
-	// atOnce limits the concurrent reviews for one list.
-	atOnce = 32
+	// maxConcurrentReviews limits the concurrent reviews for one list.
+	maxConcurrentReviews = 32
 	// reviewTimeout is the timeout of one review and listTimeout that of a whole list. Callers with the same key share a
 	// review, so it continues when one request is canceled.
 	reviewTimeout = 5 * time.Second
@@ -114,7 +114,7 @@ func (c *Checker) list(ctx context.Context, p Person) ([]*v1alpha1.Team, error) 
 	}
 	allowed := make([]bool, len(all))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
+	group.SetLimit(maxConcurrentReviews)
 	for i, team := range all {
 		if allowed[i] = everywhere; everywhere {
 			continue

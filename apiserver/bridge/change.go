@@ -311,7 +311,7 @@ func (s *Service) changed(ctx context.Context, c *change, post *v1alpha1.Post) {
 	if !c.before.Spec.Draft {
 		for _, counter := range plan.LimitsOf(s.Owner(post.Namespace)).Counters(c.before, find, 0) {
 			s.settle(ctx, post, counter, func(stored *v1alpha1.Usage) {
-				usage.Settle(stored, plan.Stored(&counter, c.reservations.post, find, 0))
+				usage.Settle(stored, plan.UsesOfStored(&counter, c.reservations.post, find, 0))
 			})
 		}
 	}

@@ -229,7 +229,7 @@ func (s *Service) changeKey(ctx context.Context, caller Caller, id string, act A
 }
 
 func (s *Service) readKey(ctx context.Context, caller Caller, id string) (*v1alpha1.APIKey, error) {
-	unknown := errorf(CodeNotFound, "this team has no API key %q", shownID(id))
+	unknown := errorf(CodeNotFound, "this team has no API key %q", truncateID(id))
 	if !validName(id) {
 		return nil, unknown
 	}

@@ -209,7 +209,7 @@ func (s *Service) Resend(ctx context.Context, caller Caller, id, delivery string
 	changed, err := s.changeNotifier(ctx, caller, id, ActResent, func(n *v1alpha1.Notifier) error {
 		i := slices.IndexFunc(n.Status.Deliveries, func(d v1alpha1.NotifierDelivery) bool { return d.ID == delivery })
 		if i < 0 {
-			return errorf(CodeNotFound, "notifier %s no longer has notification %q; it keeps the latest %d", id, shownID(delivery), v1alpha1.MaxFinishedDeliveries)
+			return errorf(CodeNotFound, "notifier %s no longer has notification %q; it keeps the latest %d", id, truncateID(delivery), v1alpha1.MaxFinishedDeliveries)
 		}
 		known = &n.Status.Deliveries[i]
 		metav1.SetMetaDataAnnotation(&n.ObjectMeta, v1alpha1.ResendAnnotation, request)
@@ -287,7 +287,7 @@ func (s *Service) changeNotifier(ctx context.Context, caller Caller, id string, 
 }
 
 func (s *Service) readNotifier(ctx context.Context, caller Caller, id string) (*v1alpha1.Notifier, error) {
-	unknown := errorf(CodeNotFound, "this team has no notifier %q", shownID(id))
+	unknown := errorf(CodeNotFound, "this team has no notifier %q", truncateID(id))
 	if !validName(id) {
 		return nil, unknown
 	}

@@ -166,7 +166,7 @@ func (n *reservations) release(ctx context.Context) {
 // delivery confirmed its own usage.
 func (n *reservations) transfer(ctx context.Context, made *v1alpha1.Post) {
 	n.amend(ctx, func(stored *v1alpha1.Usage, of *reservation) {
-		usage.Settle(stored, plan.Stored(&of.counter, made, n.find, 0))
+		usage.Settle(stored, plan.UsesOfStored(&of.counter, made, n.find, 0))
 	})
 }
 
@@ -182,7 +182,7 @@ func (s *Service) returnAll(ctx context.Context, post *v1alpha1.Post) {
 	}
 	find := s.inMemory(post.Namespace)
 	for _, counter := range plan.LimitsOf(s.Owner(post.Namespace)).Counters(post, find, 0) {
-		s.settle(ctx, post, counter, func(stored *v1alpha1.Usage) { usage.Settle(stored, plan.Stored(&counter, post, find, 0)) })
+		s.settle(ctx, post, counter, func(stored *v1alpha1.Usage) { usage.Settle(stored, plan.UsesOfStored(&counter, post, find, 0)) })
 	}
 }
 

@@ -237,11 +237,11 @@ func archiveError(doing string, err error) error {
 }
 
 func noSuchPost(id string) *Error {
-	return errorf(CodeNotFound, "this team has no post %q", shownID(id))
+	return errorf(CodeNotFound, "this team has no post %q", truncateID(id))
 }
 
-// shownID returns an id for messages, truncated to the longest possible name.
-func shownID(id string) string {
+// truncateID returns an id for messages, truncated to the longest possible name.
+func truncateID(id string) string {
 	const longest = 253 // the limit of a name in Kubernetes
 	if len(id) <= longest {
 		return id

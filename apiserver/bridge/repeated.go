@@ -219,7 +219,7 @@ func (s *Service) unlessRepeated(ctx context.Context, caller *Caller, post *v1al
 		}
 		before, err := s.Posts.Get(ctx, post.Namespace, known.name)
 		switch {
-		case apierrors.IsNotFound(err), err == nil && (isNowhere(before) || contentBy(before.Namespace, caller.Author, &before.Spec) != content):
+		case apierrors.IsNotFound(err), err == nil && (isUnpublished(before) || contentBy(before.Namespace, caller.Author, &before.Spec) != content):
 			continue
 		case err != nil:
 			end()
@@ -231,8 +231,8 @@ func (s *Service) unlessRepeated(ctx context.Context, caller *Caller, post *v1al
 	return end, nil
 }
 
-// isNowhere reports whether no part of a post is published or still can be.
-func isNowhere(post *v1alpha1.Post) bool {
+// isUnpublished reports whether no part of a post is published or still can be.
+func isUnpublished(post *v1alpha1.Post) bool {
 	if posting.Of(post).Cancelled() || post.Spec.Draft {
 		return true
 	}

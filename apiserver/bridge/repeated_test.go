@@ -196,7 +196,7 @@ func TestIsNowhere(t *testing.T) {
 		"one target is published":                         {of(v1alpha1.TargetFailed, v1alpha1.TargetPosted), false},
 		"the first card of a tree is online":              {inPart, false},
 	} {
-		if got := isNowhere(tc.post); got != tc.want {
+		if got := isUnpublished(tc.post); got != tc.want {
 			t.Errorf("%s: nowhere %t, want %t", reason, got, tc.want)
 		}
 	}

@@ -106,7 +106,7 @@ func (s *Service) postsObeyRules(ctx context.Context, of *v1alpha1.PostSchedule,
 			return nil, fmt.Errorf("read a connection: %w", connections.err)
 		}
 		for _, err := range errs {
-			alternates := len(of.Spec.Texts) > 0 && ofCaption.MatchString(err.Field) && hasNoCaption(of, err.Field)
+			alternates := len(of.Spec.Texts) > 0 && ofCaption.MatchString(err.Field) && usesTexts(of, err.Field)
 			if alternates {
 				err.Field = fmt.Sprintf("spec.texts[%d]", n)
 			}
@@ -118,8 +118,8 @@ func (s *Service) postsObeyRules(ctx context.Context, of *v1alpha1.PostSchedule,
 	return found, nil
 }
 
-// hasNoCaption reports whether the target whose caption has a problem uses the schedule's texts.
-func hasNoCaption(of *v1alpha1.PostSchedule, path string) bool {
+// usesTexts reports whether the target whose caption has a problem uses the schedule's texts.
+func usesTexts(of *v1alpha1.PostSchedule, path string) bool {
 	for i := range of.Spec.Template.Targets {
 		if strings.HasPrefix(path, fmt.Sprintf("spec.targets[%d].", i)) {
 			return of.Spec.Template.Targets[i].Caption == ""

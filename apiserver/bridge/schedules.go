@@ -284,7 +284,7 @@ func (s *Service) DeleteSchedule(ctx context.Context, caller Caller, id string) 
 }
 
 func (s *Service) readSchedule(ctx context.Context, caller Caller, id string) (*v1alpha1.PostSchedule, error) {
-	unknown := errorf(CodeNotFound, "this team has no schedule %q", shownID(id))
+	unknown := errorf(CodeNotFound, "this team has no schedule %q", truncateID(id))
 	if !validName(id) {
 		return nil, unknown
 	}

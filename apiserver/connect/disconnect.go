@@ -38,12 +38,12 @@ func (s *Service) Disconnect(ctx context.Context, v Visitor, namespace, name str
 		"platform", found.Spec.Platform, "account", found.Spec.AccountID)
 	return Disconnected{Connection: found, Message: "The account is disconnected. Its posts wait and fail an hour after their time, " +
 		"unless the same account is connected again. Posts that are being sent are completed; if a response is lost, Herald asks you whether the post " +
-		"is online. Published posts stay online. " + s.accessAfter(found)}, nil
+		"is online. Published posts stay online. " + s.remainingAccess(found)}, nil
 }
 
-// accessAfter explains what happens to Herald's access to a disconnected account. On a platform that also has app
+// remainingAccess explains what happens to Herald's access to a disconnected account. On a platform that also has app
 // passwords, only OAuth tokens expire.
-func (s *Service) accessAfter(c *v1alpha1.Connection) string {
+func (s *Service) remainingAccess(c *v1alpha1.Connection) string {
 	platform := c.Spec.Platform.Title()
 	_, made := c.Annotations[v1alpha1.MadeSecretPrefix+c.Spec.CredentialsSecretRef.Name]
 	_, passwords := s.AppPasswords(c.Spec.Platform)

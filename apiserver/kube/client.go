@@ -134,8 +134,8 @@ func (k kind[T, P]) annotate(ctx context.Context, namespace, name, key, value st
 // writable is a kind whose resources are created whole and whose status is written separately.
 type writable[T any, P object[T]] struct{ kind[T, P] }
 
-func (w writable[T, P]) Create(ctx context.Context, created P) (P, error) {
-	return w.create(ctx, created)
+func (w writable[T, P]) Create(ctx context.Context, obj P) (P, error) {
+	return w.create(ctx, obj)
 }
 
 // UpdateStatus stores a resource's status, with optimistic concurrency.

@@ -44,7 +44,7 @@ func NewPendingMedia(client rest.Interface, served configv1alpha1.Namespaces) *P
 			o.FieldSelector = awaited.String()
 		})
 		store := &pendingStore{p, namespace, listed}
-		return cache.NewReflectorWithOptions(whenDenied(namespace, listed, source), &v1alpha1.Media{}, store, cache.ReflectorOptions{Name: "pending media"})
+		return cache.NewReflectorWithOptions(onForbidden(namespace, listed, source), &v1alpha1.Media{}, store, cache.ReflectorOptions{Name: "pending media"})
 	})
 	return p
 }

@@ -39,7 +39,7 @@ func NewPostFeed(client rest.Interface, served configv1alpha1.Namespaces, index 
 		source := cache.NewListWatchFromClient(client, postsResource, namespace, fields.Everything())
 		source.ListWithContextFunc = store.list
 		return cache.NewReflectorWithOptions(
-			cache.ToListWatcherWithWatchListSemantics(whenDenied(namespace, listed, source), noWatchList{}), &v1alpha1.Post{}, store, cache.ReflectorOptions{Name: postsResource})
+			cache.ToListWatcherWithWatchListSemantics(onForbidden(namespace, listed, source), noWatchList{}), &v1alpha1.Post{}, store, cache.ReflectorOptions{Name: postsResource})
 	})
 	return f
 }

@@ -39,9 +39,9 @@ func newReflectors(served configv1alpha1.Namespaces, newReflector func(namespace
 	return r
 }
 
-// whenDenied calls listed when the Kubernetes API refuses a list or a watch of a single namespace. The namespace or its
+// onForbidden calls listed when the Kubernetes API refuses a list or a watch of a single namespace. The namespace or its
 // Role was deleted, which must not delay the start of a process that serves other namespaces.
-func whenDenied(namespace string, listed func(), source *cache.ListWatch) *cache.ListWatch {
+func onForbidden(namespace string, listed func(), source *cache.ListWatch) *cache.ListWatch {
 	if namespace == metav1.NamespaceAll {
 		return source
 	}

@@ -28,10 +28,10 @@ import (
 )
 
 const (
-	// maxDocument and documentPatience are a metadata document's maximum size, in bytes, and the timeout for fetching
+	// maxDocument and documentTimeout are a metadata document's maximum size, in bytes, and the timeout for fetching
 	// it.
-	maxDocument      = 64 << 10
-	documentPatience = 5 * time.Second
+	maxDocument     = 64 << 10
+	documentTimeout = 5 * time.Second
 	// maxDocuments limits the cached documents. documentLife is the TTL of a response without max-age, and longestLife
 	// the maximum TTL. failureLife is the TTL of a failed fetch.
 	maxDocuments = 500
@@ -68,15 +68,15 @@ func newDocuments(c *Config) *documents {
 		}
 	}
 	transport := publicaddr.NewTransport(publicaddr.TransportOptions{
-		Allow: allow, Roots: c.Roots, DialTimeout: documentPatience, MaxHeaderBytes: 16 << 10,
+		Allow: allow, Roots: c.Roots, DialTimeout: documentTimeout, MaxHeaderBytes: 16 << 10,
 	})
-	transport.ResponseHeaderTimeout = documentPatience
+	transport.ResponseHeaderTimeout = documentTimeout
 	return &documents{
 		loopback: c.LoopbackClients, clock: c.Clock, log: c.Log, known: cache.NewLRUExpireCacheWithClock(maxDocuments, c.Clock),
 		web: &http.Client{
 			// Following a redirect would let another site speak for this one.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Timeout:       documentPatience,
+			Timeout:       documentTimeout,
 			Transport:     transport,
 		},
 	}
@@ -97,7 +97,7 @@ func (d *documents) client(ctx context.Context, id string, allowed func() bool) 
 		return nil, &PageError{http.StatusTooManyRequests, "Too many agents", "There were too many requests from agents for you. Wait a minute."}
 	}
 	result, _, _ := d.flights.Do(id, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), documentPatience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), documentTimeout)
 		defer cancel()
 		client, life, err := d.fetch(ctx, id)
 		f := found{client: client}

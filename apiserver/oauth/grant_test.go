@@ -17,8 +17,8 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// TestThreatLostRight verifies that an agent loses a permission when the user does.
-func TestThreatLostRight(t *testing.T) {
+// TestThreatLostPermission verifies that an agent loses a permission when the user does.
+func TestThreatLostPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	_, tokens := w.connected(bridge.ScopePublish)

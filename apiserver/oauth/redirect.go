@@ -121,7 +121,7 @@ func hostOf(address string) string {
 }
 
 // FormAction returns the source that the consent page's form-action directive must allow in addition to 'self'.
-// Browsers check the redirects after a form against it (CSP 3, form-action), including redirects by the client's own
+// Browsers check the redirects after a form submission against it (CSP 3, form-action), including redirects by the client's own
 // site.
 func FormAction(address string) string {
 	u, err := url.Parse(address)

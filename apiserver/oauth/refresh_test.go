@@ -93,8 +93,8 @@ func TestThreatRefreshOfOthers(t *testing.T) {
 	}
 }
 
-// TestConcurrentRefresh verifies that a client that refreshes concurrently from two places has one token afterwards, and
-// keeps its grant.
+// TestConcurrentRefresh verifies that two concurrent refreshes with the same token return the same new token, and that
+// it remains usable.
 func TestConcurrentRefresh(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -13,9 +13,9 @@ import (
 	"github.com/herald-social/herald/apiserver/bridge"
 )
 
-// requiredRights are the RBAC permissions that a scope needs, in addition to those of the scopes it includes. The web
+// requiredPermissions are the RBAC permissions that a scope needs, in addition to those of the scopes it includes. The web
 // application checks the same permissions: a draft is canceled by an update, and files belong to drafts.
-var requiredRights = map[bridge.Scope][]struct{ verb, resource string }{
+var requiredPermissions = map[bridge.Scope][]struct{ verb, resource string }{
 	bridge.ScopeRead:    {{"list", posts}, {"list", "connections"}},
 	bridge.ScopeDraft:   {{"create", posts}, {"update", posts}, {"create", "media"}},
 	bridge.ScopePublish: {{"create", posts}, {"update", posts}},
@@ -67,7 +67,7 @@ func (s *Server) within(ctx context.Context, who access.Person, namespace string
 	may := []bridge.Scope{}
 	for _, scope := range upToHighest(scopes) {
 		all := true
-		for _, right := range requiredRights[scope] {
+		for _, right := range requiredPermissions[scope] {
 			has, err := s.Access.May(ctx, who, namespace, right.verb, right.resource)
 			if err != nil {
 				return nil, err

@@ -19,8 +19,8 @@ const (
 	roundTrip = 10 * time.Minute
 	// pending is the name and sealing purpose of the cookie during the sign-in.
 	pending = "herald_signin"
-	// exchangePatience is the timeout for a sign-in's calls to the provider.
-	exchangePatience = 20 * time.Second
+	// exchangeTimeout is the timeout for a sign-in's calls to the provider.
+	exchangeTimeout = 20 * time.Second
 )
 
 // OIDC configures the OpenID Connect provider. All fields except ClientSecret, the prefixes and GroupsClaim are
@@ -58,7 +58,7 @@ func (h *Handlers) start(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, ByOIDC, notReady(err))
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), exchangePatience)
+	ctx, cancel := context.WithTimeout(r.Context(), exchangeTimeout)
 	defer cancel()
 	known, err := h.provider.discover(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (h *Handlers) callback(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), exchangePatience)
+	ctx, cancel := context.WithTimeout(r.Context(), exchangeTimeout)
 	defer cancel()
 	p, err := h.provider.person(ctx, query.Get("code"), a)
 	if err != nil {

@@ -82,7 +82,7 @@ func (p *provider) discover(ctx context.Context) (*discovered, error) {
 // refresh fetches the configuration, even if it is cached.
 func (p *provider) refresh(ctx context.Context) (*discovered, error) {
 	shared := p.flights.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exchangePatience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exchangeTimeout)
 		defer cancel()
 		err := p.fetchConfig(ctx)
 		p.trouble.Store(&err)

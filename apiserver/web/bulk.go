@@ -243,8 +243,8 @@ func timeField(name string, at *time.Time) g.Node {
 }
 
 // bulkList shows posts with their times, or the reasons why the action does not apply.
-func (v *visit) bulkList(of []*bulkPlan) g.Node {
-	return h.Ul(h.Class("bulk-list"), g.Map(of, func(p *bulkPlan) g.Node {
+func (v *visit) bulkList(plans []*bulkPlan) g.Node {
+	return h.Ul(h.Class("bulk-list"), g.Map(plans, func(p *bulkPlan) g.Node {
 		return h.Li(h.A(h.Href(v.path("posts/"+url.PathEscape(p.id))), g.Text(p.heading)),
 			g.Iff(p.from != nil && p.to != nil, func() g.Node {
 				return h.Span(h.Class("soft"), v.moment(*p.from), g.Text(" → "), v.moment(*p.to))

@@ -219,8 +219,8 @@ func TestBulkPublish(t *testing.T) {
 	}
 }
 
-// TestBulkRights verifies that copies need permission to create posts, and that forms without posts do nothing.
-func TestBulkRights(t *testing.T) {
+// TestBulkPermissions verifies that copies need permission to create posts, and that forms without posts do nothing.
+func TestBulkPermissions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now), without("create posts"))
 	w.put(textPost("p-1", "One", at(now.Add(time.Hour))))

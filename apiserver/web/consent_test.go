@@ -139,8 +139,8 @@ func TestConsentDecides(t *testing.T) {
 	}
 }
 
-// TestConsentSignedOut verifies that the sign-in returns to the complete request, and that until then no document is
-// fetched.
+// TestConsentSignedOut verifies that a signed-out authorization request redirects to sign-in with the full request in
+// return_to, without fetching the client's metadata document.
 func TestConsentSignedOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

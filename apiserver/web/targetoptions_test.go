@@ -52,7 +52,7 @@ func TestOptionsOnPages(t *testing.T) {
 	}
 }
 
-// TestOptionsInConflicts verifies that the two versions of a post differ visibly if only their audiences do.
+// TestOptionsInConflicts verifies that a conflict shows each version's audience when nothing else differs.
 func TestOptionsInConflicts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(clocktesting.NewFakeClock(now))

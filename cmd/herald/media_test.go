@@ -43,8 +43,8 @@ func TestMediaStore(t *testing.T) {
 	}
 }
 
-// TestCredentialsOfTheEnvironment signs with credentials from the environment, as a pod with its own role does.
-func TestCredentialsOfTheEnvironment(t *testing.T) {
+// TestCredentialsFromEnvironment signs with credentials from the environment, as a pod with its own role does.
+func TestCredentialsFromEnvironment(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "from-the-environment")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
 	t.Setenv("AWS_SESSION_TOKEN", "session")

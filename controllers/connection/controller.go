@@ -137,7 +137,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if r.Owner != nil {
 		changed := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 		ctl = ctl.
-			Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.neighbours), changed).
+			Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.neighbors), changed).
 			Watches(&v1alpha1.Team{}, handler.EnqueueRequestsFromMapFunc(r.connectionsOfTeam), changed)
 	}
 	if err := ctl.Watches(&v1alpha1.Connection{}, r.recordDeleted()).Complete(r); err != nil {

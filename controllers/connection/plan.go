@@ -83,9 +83,9 @@ func (r *Reconciler) connectionsOf(ctx context.Context, namespace string) ([]*v1
 	return all, nil
 }
 
-// neighbours returns the connections that may move within or beyond the plan: those of the team, if its plan limits
+// neighbors returns the connections that may move within or beyond the plan: those of the team, if its plan limits
 // them.
-func (r *Reconciler) neighbours(ctx context.Context, obj client.Object) []reconcile.Request {
+func (r *Reconciler) neighbors(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.affected(ctx, obj.GetNamespace(), false)
 }
 

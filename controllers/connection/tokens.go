@@ -27,8 +27,8 @@ const (
 	// saveTimeout bounds how long one examination keeps trying to store a renewed token. Later examinations retry, as does
 	// the flusher for up to Grace during shutdown.
 	saveTimeout = 60 * time.Second
-	// claimPatience is how long to wait for another manager's renewal: longer than both timeouts together.
-	claimPatience = 90 * time.Second
+	// claimTimeout is how long to wait for another manager's renewal: longer than both timeouts together.
+	claimTimeout = 90 * time.Second
 	// maxConflicts limits the retries after conflicts with clients that change something else in the Secret.
 	maxConflicts = 5
 )
@@ -109,7 +109,7 @@ func (e *examination) withApp(renewed credentials.Token) credentials.Token {
 // claim records in the working copy that its current token is about to be renewed. It retries after conflicts.
 func (e *examination) claim(ctx context.Context) *outcome {
 	for range maxConflicts {
-		if may, wait := e.Store.MayClaim(e.conn, e.read, e.input, claimPatience); !may {
+		if may, wait := e.Store.MayClaim(e.conn, e.read, e.input, claimTimeout); !may {
 			return &outcome{reason: v1alpha1.ReasonPlatformUnavailable, message: msgClaimed, retryAt: e.Clock.Now().Add(wait)}
 		}
 		version, err := e.Store.Claim(ctx, e.conn, e.read.Version)

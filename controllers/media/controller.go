@@ -303,7 +303,7 @@ func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1
 	}
 	r.Metrics.concluded(m.Status.Phase)
 	if m.Status.Phase == v1alpha1.MediaUploaded {
-		r.makeSmall(ctx, m)
+		r.shrink(ctx, m)
 		return nil
 	}
 	return r.drop(ctx, m)
@@ -312,8 +312,8 @@ func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1
 // smallTimeout limits the time for a small picture, including the wait for a slot: posts' conversions come first.
 const smallTimeout = 30 * time.Second
 
-// makeSmall makes a file's small picture. Without it, lists show the original or a symbol.
-func (r *Reconciler) makeSmall(ctx context.Context, m *v1alpha1.Media) {
+// shrink makes a file's small picture. Without it, lists show the original or a symbol.
+func (r *Reconciler) shrink(ctx context.Context, m *v1alpha1.Media) {
 	if r.MakeSmall == nil {
 		return
 	}

@@ -199,8 +199,8 @@ func (s *sweeper) removeOrphans(ctx context.Context, namespace string, uids map[
 // awaitsRestore reports whether the Media of an orphaned file may still be restored: its namespace is younger than the
 // file, so it was re-created, less than restoreWithin ago. Users who have access only to the namespace cannot cause
 // this.
-func awaitsRestore(stored, namespaceMade, now time.Time) bool {
-	return stored.Before(namespaceMade) && now.Before(namespaceMade.Add(restoreWithin))
+func awaitsRestore(stored, namespaceCreated, now time.Time) bool {
+	return stored.Before(namespaceCreated) && now.Before(namespaceCreated.Add(restoreWithin))
 }
 
 func (s *sweeper) createdAt(ctx context.Context, name string) (time.Time, error) {

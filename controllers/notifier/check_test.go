@@ -13,7 +13,7 @@ import (
 	"github.com/herald-social/herald/internal/conditions"
 )
 
-func TestUntilCheck(t *testing.T) {
+func TestCheckInterval(t *testing.T) {
 	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
 		reason, state string
@@ -28,7 +28,7 @@ func TestUntilCheck(t *testing.T) {
 				notifier: &v1alpha1.Notifier{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now.Add(-tc.age))}},
 				state:    state{Summary: conditions.Summary{Reason: tc.state}},
 			}
-			if got := w.untilCheck(now); got != tc.want {
+			if got := w.checkInterval(now); got != tc.want {
 				t.Errorf("%s: %v, want %v", tc.reason, got, tc.want)
 			}
 		})

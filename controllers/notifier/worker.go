@@ -193,7 +193,7 @@ func (w *worker) step(ctx context.Context) (time.Duration, error) {
 	}
 	now = w.reconciler.Clock.Now()
 	w.mu.Lock()
-	pause := w.untilCheck(now)
+	pause := w.checkInterval(now)
 	w.mu.Unlock()
 	if until := w.savedAt.Add(saveEvery).Sub(now); w.isDirty() || now.Sub(w.through()) > saveIdle {
 		if until <= 0 {
@@ -226,9 +226,9 @@ func (w *worker) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// untilCheck returns the pause between two checks. The web application and the API create a Notifier before its Secret. The
-// caller holds mu.
-func (w *worker) untilCheck(now time.Time) time.Duration {
+// checkInterval returns the pause between two checks. It is shorter while the Secret of a new Notifier is missing, because
+// the web application and the API create a Notifier before its Secret. The caller holds mu.
+func (w *worker) checkInterval(now time.Time) time.Duration {
 	if w.state.Reason == v1alpha1.ReasonSecretNotFound && now.Sub(w.notifier.CreationTimestamp.Time) < checkEvery {
 		return checkMissing
 	}
@@ -238,7 +238,7 @@ func (w *worker) untilCheck(now time.Time) time.Duration {
 // check updates the Notifier's state, and offers events that depend on the time.
 func (w *worker) check(ctx context.Context, now time.Time) error {
 	w.mu.Lock()
-	due := now.Sub(w.checkedAt) >= w.untilCheck(now)
+	due := now.Sub(w.checkedAt) >= w.checkInterval(now)
 	w.mu.Unlock()
 	if !due {
 		return nil

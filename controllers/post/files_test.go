@@ -53,8 +53,8 @@ func placedPhoto() (placed, cleaned []byte) {
 	return with(metadata), with(append([]byte(header), make([]byte, len(metadata)-len(header))...))
 }
 
-// placedFilm returns a video with a box of coordinates, and the same video with free space in its place.
-func placedFilm() (placed, cleaned []byte) {
+// placedVideo returns a video with a box of coordinates, and the same video with free space in its place.
+func placedVideo() (placed, cleaned []byte) {
 	const film, added = "tenseconds.mp4", 28
 	data := sampleOf(film)
 	at := bytes.Index(data, []byte("moov")) - 4
@@ -136,7 +136,7 @@ var _ = Describe("A file's location metadata", Ordered, func() {
 	It("is removed from videos, which do not change otherwise", func(ctx SpecContext) {
 		t := newTeam(ctx)
 		account := t.onThreads(ctx, 0)
-		placed, cleaned := placedFilm()
+		placed, cleaned := placedVideo()
 		fileOf(ctx, t, "a", "film.mp4", v1alpha1.MimeMP4, placed)
 		Expect(arrived(ctx, t, account, filming("a"))).To(HaveEach(hashOf(cleaned)))
 	})

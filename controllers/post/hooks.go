@@ -17,10 +17,10 @@ import (
 	"github.com/herald-social/herald/posting/delivery"
 )
 
-// cardPatience limits how long the recording of a card waits for the next card's preparation, so that one write can
+// maxCardWait limits how long the recording of a card waits for the next card's preparation, so that one write can
 // record the first and claim the second. It is short, because until that write only the platform has a record of the
 // published card.
-const cardPatience = time.Second
+const maxCardWait = time.Second
 
 // publishHooks are the hooks of one reconciliation's deliveries.
 type publishHooks struct {
@@ -86,7 +86,7 @@ func (u *publishHooks) Next(ctx context.Context, recorded *v1alpha1.Post, batch 
 			next = append(next, &publish.Delivery{Target: d.Target, Conn: d.Conn, To: d.To, Token: d.Token})
 		}
 	}
-	ready := u.preparer.Cards(ctx, &u.p.state.prepare, started, cardPatience)
+	ready := u.preparer.Cards(ctx, &u.p.state.prepare, started, maxCardWait)
 	claimable := next[:0]
 	for i, d := range next {
 		if ready[i] == nil {

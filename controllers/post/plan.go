@@ -173,7 +173,7 @@ func unused(post *v1alpha1.Post) bool {
 }
 
 func (l *plans) stored(ctx context.Context, p *reconciliation, counter *v1alpha1.UsageSpec) usage.PostUses {
-	return plan.Stored(counter, p.Post, l.connections(ctx, p), l.o.StartingDeadline)
+	return plan.UsesOfStored(counter, p.Post, l.connections(ctx, p), l.o.StartingDeadline)
 }
 
 // connections returns a function that finds a connection among the ones already read, or in the cache. It returns nil

@@ -77,8 +77,8 @@ func disturb(ctx context.Context, account sandboxtest.Account, f sandboxtest.Fau
 	Expect(platform.Fault(ctx, f)).To(Succeed())
 }
 
-// publishByHand publishes a text post without Herald, and returns its container.
-func publishByHand(ctx context.Context, account sandboxtest.Account, text string) string {
+// publishManually publishes a text post without Herald, and returns its container.
+func publishManually(ctx context.Context, account sandboxtest.Account, text string) string {
 	p := threads.New(threads.Config{Config: platforms.Config{APIURL: platform.URL + "/threads"}}, transport.New(transport.Options{}))
 	job := platforms.Job{
 		Account: platforms.Account{ID: account.ID, Token: platforms.Token{Access: account.AccessToken}},
@@ -244,7 +244,7 @@ var _ = Describe("A platform that publishes in two steps", Ordered, func() {
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: t.namespace, Name: "threads"}, &conn)).To(Succeed())
 		const text = "said not to be there"
 		start := v1alpha1.NewTime(time.Now())
-		checkpoint := publishByHand(ctx, account, text)
+		checkpoint := publishManually(ctx, account, text)
 
 		// The status after a response was lost and a user resolved that nothing was published.
 		p := t.post(ctx, text, toThreads, at(time.Hour))

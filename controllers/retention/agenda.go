@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// latecomers is how long after its finish time a finished post may be stored: writing a result is retried for a minute
-	// (delivery.recordFor in the configuration), and clocks differ.
-	latecomers = 5 * time.Minute
+	// maxStoreDelay is the maximum delay between a post's finish time and the write that stores it: writing a result is
+	// retried for a minute (delivery.recordFor in the configuration), and clocks differ.
+	maxStoreDelay = 5 * time.Minute
 	// reviewEvery is the interval between reviews of all days whose posts should all have left the cluster. A review finds
 	// posts from an older version, which have no day, and posts that were missed.
 	reviewEvery = time.Hour
@@ -59,7 +59,7 @@ func (a *agenda) daysToRead(now time.Time) (days []string) {
 	last := startOf(now.Add(-a.times.InCluster))
 	first := a.unread
 	if first.IsZero() {
-		first = startOf(now.Add(-max(a.times.InCluster, latecomers)))
+		first = startOf(now.Add(-max(a.times.InCluster, maxStoreDelay)))
 	}
 	// The review handles days that were missed while the process was not running.
 	for day := later(first, last.Add(-oneDay)); day.Before(last); day = day.Add(oneDay) {
@@ -74,15 +74,15 @@ func (a *agenda) merge(read []entry, now time.Time) {
 	last := startOf(now.Add(-a.times.InCluster))
 	ends := last.Add(oneDay)
 	// A day is complete only some time after it ends.
-	a.unread = startOf(now.Add(-latecomers))
+	a.unread = startOf(now.Add(-maxStoreDelay))
 	if ends.Before(a.unread) {
 		a.unread = ends
 	}
 	// From the end of this day on, the next day is needed.
 	a.covered = ends.Add(a.times.InCluster)
-	if now.Before(ends.Add(latecomers)) {
+	if now.Before(ends.Add(maxStoreDelay)) {
 		// Posts that finish from now on are unknown. They are due after the full retention time.
-		more := now.Add(a.times.InCluster - latecomers)
+		more := now.Add(a.times.InCluster - maxStoreDelay)
 		if more.Before(a.covered) {
 			a.covered = more
 		}

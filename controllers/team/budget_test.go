@@ -143,7 +143,7 @@ var _ = Describe("The budget of a Team", func() {
 		registry := prometheus.NewRegistry()
 		clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 		r := suite.Must(team.New(team.Options{
-			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
+			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: claimants,
 			Client: asManager, APIReader: asManager, Clock: clock, Quota: store, Metrics: team.NewMetrics(registry),
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
 		}))
@@ -233,7 +233,7 @@ var _ = Describe("A budget that Kubernetes failed to count", func() {
 		start := func() *team.Reconciler {
 			GinkgoHelper()
 			return suite.Must(team.New(team.Options{
-				Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
+				Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: claimants,
 				Client: watched, APIReader: watched, Clock: clock,
 			}))
 		}

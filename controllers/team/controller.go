@@ -209,7 +209,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if absent {
 		r.Metrics.record(req.Name, nil)
-		return onConflict(r.report(ctx, &team, withoutRights(&team), nil))
+		return onConflict(r.report(ctx, &team, withoutAccess(&team), nil))
 	}
 	summary, err := r.sync(ctx, &team)
 	if err != nil {
@@ -264,7 +264,7 @@ func (r *Reconciler) syncAll(ctx context.Context, team *v1alpha1.Team) (conditio
 	namespace, err := r.namespace(ctx, team)
 	switch {
 	case len(r.Namespaces) > 0 && apierrors.IsForbidden(err):
-		return withoutRights(team), nil
+		return withoutAccess(team), nil
 	case err != nil:
 		return conditions.Summary{}, err
 	}

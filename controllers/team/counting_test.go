@@ -48,7 +48,7 @@ var _ = Describe("A team's usage", func() {
 		clock = clocktesting.NewFakePassiveClock(now)
 		store = quota.NewUsageStore(quota.NewAPI(asManager, asManager))
 		r = suite.Must(team.New(team.Options{
-			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
+			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: claimants,
 			Client: asManager, APIReader: asManager, Clock: clock, Quota: store,
 			Owner: func(context.Context, string) (*v1alpha1.Team, error) { return t, nil },
 		}))
@@ -65,7 +65,7 @@ var _ = Describe("A team's usage", func() {
 		})
 		owner := func(context.Context, string) (*v1alpha1.Team, error) { return &v1alpha1.Team{}, nil }
 		one := suite.Must(team.New(team.Options{
-			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
+			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: claimants,
 			Client: asManager, APIReader: reader, Clock: clock, Quota: quota.NewUsageStore(quota.NewAPI(reader, asManager)), Owner: owner,
 		}))
 		pass := func() {

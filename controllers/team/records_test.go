@@ -118,7 +118,7 @@ var _ = Describe("A team's archive", func() {
 		clock, told := clocktesting.NewFakePassiveClock(t.DeletionTimestamp.Add(time.Hour-time.Second)), &heard{}
 		r := suite.Must(team.New(team.Options{
 			Client: asManager, APIReader: asManager, Clock: clock, Events: told, Records: held,
-			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: wanting,
+			Manager: manager, APIServer: apiserver, ManagerNamespace: manager.Namespace, Names: names, Claimants: claimants,
 		}))
 		request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(t)}
 		again := suite.Must(r.Reconcile(ctx, request))

@@ -40,9 +40,9 @@ func refuseTeam(team *v1alpha1.Team, all []v1alpha1.Team, managers string) (cond
 	return conditions.Summary{}, false
 }
 
-// withoutRights returns the summary of a team without a namespace, or without a Role in it, in an installation for
+// withoutAccess returns the summary of a team without a namespace, or without a Role in it, in an installation for
 // individual namespaces. The manager can create neither.
-func withoutRights(team *v1alpha1.Team) conditions.Summary {
+func withoutAccess(team *v1alpha1.Team) conditions.Summary {
 	return stuck(v1alpha1.ReasonNamespaceRefused,
 		"this installation has no rights in namespace %[1]q; create it with the label %[2]s=%[3]s, and run helm upgrade, which creates the Role in it",
 		team.Spec.Namespace, v1alpha1.TeamLabel, team.Name)

@@ -99,8 +99,8 @@ var _ = BeforeSuite(func() {
 	suite.Run(mgr)
 })
 
-// wanting returns the teams that claim a namespace. In a manager, the cache has an index for this.
-func wanting(ctx context.Context, namespace string) ([]v1alpha1.Team, error) {
+// claimants returns the teams that claim a namespace. In a manager, the cache has an index for this.
+func claimants(ctx context.Context, namespace string) ([]v1alpha1.Team, error) {
 	var all v1alpha1.TeamList
 	err := asManager.List(ctx, &all)
 	return slices.DeleteFunc(all.Items, func(t v1alpha1.Team) bool { return t.Spec.Namespace != namespace }), err

@@ -180,7 +180,7 @@ func (r *Reconciler) repair(ctx context.Context, stored *v1alpha1.Usage, find pl
 		case err != nil:
 			return fmt.Errorf("cannot read post %q: %w", name, err)
 		default:
-			usage.Settle(stored, plan.Stored(&stored.Spec, post, find, 0))
+			usage.Settle(stored, plan.UsesOfStored(&stored.Spec, post, find, 0))
 		}
 	}
 	return nil
@@ -192,7 +192,7 @@ func (r *Reconciler) postOf(ctx context.Context, stored *v1alpha1.Usage, name st
 	var post v1alpha1.Post
 	if err := r.Client.Get(ctx, key, &post); err == nil {
 		trial := stored.DeepCopy()
-		usage.Settle(trial, plan.Stored(&stored.Spec, &post, find, 0))
+		usage.Settle(trial, plan.UsesOfStored(&stored.Spec, &post, find, 0))
 		if v1alpha1.SemanticEqual(trial.Status.Entries, stored.Status.Entries) {
 			return &post, nil
 		}

@@ -19,8 +19,8 @@ import (
 // own is the release in config/.
 var own = release{name: "herald", namespace: "herald-system"}
 
-// helms are the labels that only Helm's releases have.
-var helms = []string{"helm.sh/chart", "app.kubernetes.io/managed-by"}
+// helmLabels are the labels that only Helm's releases have.
+var helmLabels = []string{"helm.sh/chart", "app.kubernetes.io/managed-by"}
 
 // writeProcesses writes the objects of both processes to config/, rendered from the chart with the values of
 // config/default, so the two installation methods cannot differ.
@@ -64,7 +64,7 @@ func writeObjects(out *bytes.Buffer, text, component string) error {
 		if labels["app.kubernetes.io/component"] != component {
 			continue
 		}
-		for _, label := range helms {
+		for _, label := range helmLabels {
 			delete(labels, label)
 		}
 		// Users patch the ConfigMap, and the checksum would not change with it.

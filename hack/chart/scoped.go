@@ -96,15 +96,15 @@ func split(rule rbacv1.PolicyRule) (cluster, namespaced []rbacv1.PolicyRule, err
 	return cluster, namespaced, nil
 }
 
-// aboutPeople are the policies for everyone who writes Herald's kinds. In an installation for selected namespaces they
+// userPolicies are the policies for everyone who writes Herald's kinds. In an installation for selected namespaces they
 // apply only to these: any other installation has its own policies, which exempt its own accounts. The policies for
 // Herald's own accounts apply everywhere.
-var aboutPeople = []string{"marks", "post-marks", "metadata", "post-size"}
+var userPolicies = []string{"marks", "post-marks", "metadata", "post-size"}
 
 // selective limits the policies for everyone to the namespaces that the installation serves.
 func selective(template string) (string, error) {
 	const everywhere, served = "    namespaceSelector: {}\n", "    namespaceSelector: {{ include \"herald.servedNamespaces\" . }}\n"
-	for _, policy := range aboutPeople {
+	for _, policy := range userPolicies {
 		name := "  name: {{ include \"herald.fullname\" . }}-" + policy + "\n"
 		at := strings.Index(template, name)
 		if at < 0 {

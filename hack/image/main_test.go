@@ -36,8 +36,8 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestLocksAreComplete parses the lock files, which are otherwise read only when the image with ffmpeg is packed, which
-// needs the network.
+// TestLocksAreComplete parses the lock files. Otherwise, only packing the image with ffmpeg reads them, and that requires
+// network access.
 func TestLocksAreComplete(t *testing.T) {
 	for _, architecture := range architectures {
 		lock, err := pinned(architecture)

@@ -4,7 +4,7 @@
 build: ## Build bin/herald and bin/herald-sandbox
 	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
 
-# The compiler takes a fifth less processor time if it seldom collects garbage, and at most 500 MB of memory. Only for builds: Herald's own
+# The compiler takes a fifth less CPU time if it seldom collects garbage, and at most 500 MB of memory. Only for builds: Herald's own
 # programs read GOGC too.
 few_collections := GOGC=$${GOGC:-400}
 

@@ -153,15 +153,15 @@ func (c *Clock) Check(*http.Request) error {
 }
 
 // Wrap is a transport.WrapperFunc that measures the responses of next, which must send requests to the Kubernetes API.
-func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper { return &measuring{c, next} }
+func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper { return &clockTransport{c, next} }
 
-type measuring struct {
+type clockTransport struct {
 	clock *Clock
 	next  http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
-func (m *measuring) RoundTrip(r *http.Request) (*http.Response, error) {
+func (m *clockTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	sent := m.clock.steady()
 	resp, err := m.next.RoundTrip(r)
 	if err != nil {

@@ -238,7 +238,7 @@ func complain(words string) {
 }
 
 // others are permitted actions.
-var others = map[string]func() error{"work": work, "read": readFilm, "tell": printEnvironment, "wait": wait}
+var others = map[string]func() error{"work": work, "read": readVideo, "tell": printEnvironment, "wait": wait}
 
 func wait() error {
 	fmt.Println("begun")
@@ -435,7 +435,7 @@ func TestConnectionsAreInherited(t *testing.T) {
 	}
 }
 
-func readFilm() error {
+func readVideo() error {
 	for i := range 3 {
 		s, err := connect()
 		if err != nil {

@@ -29,7 +29,7 @@ const (
 	DefaultWebURL = "https://www.facebook.com"
 	// DefaultAuthorizeURL is the address of the consent page.
 	DefaultAuthorizeURL = "https://www.facebook.com"
-	// DefaultVersion is the version of the Graph API that this package was written for.
+	// DefaultVersion is the Graph API version that this package was written for.
 	DefaultVersion = "v25.0"
 
 	// DefaultListingLag is how long a post may be missing from its Page's listing. Facebook does not document a

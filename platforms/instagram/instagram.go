@@ -40,7 +40,7 @@ const (
 	DefaultFacebookAuthorizeURL = "https://www.facebook.com"
 	// DefaultUploadURL is the upload host for videos with Facebook's login.
 	DefaultUploadURL = "https://rupload.facebook.com"
-	// DefaultVersion is the version of the graphs that this package was written for.
+	// DefaultVersion is the Graph API version that this package was written for.
 	DefaultVersion = "v25.0"
 
 	// DefaultListingLag is how long a container's state may lag behind its publication, and how long a post may be

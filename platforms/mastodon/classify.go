@@ -74,9 +74,9 @@ func (r *row) code() string {
 	return strconv.Itoa(r.status) + " " + r.words
 }
 
-// said returns the text of Mastodon's error, or "" if the response is not from Mastodon: a proxy in front of it
+// errorText returns the text of Mastodon's error, or "" if the response is not from Mastodon: a proxy in front of it
 // responds with HTML or without a body.
-func said(resp *transport.Response) string {
+func errorText(resp *transport.Response) string {
 	doc, _ := jsondoc.Decode[struct {
 		Error jsondoc.Text `json:"error"`
 	}](resp.Body)
@@ -86,7 +86,7 @@ func said(resp *transport.Response) string {
 // classify returns the error for a failed call. refused reports whether Mastodon itself refused the call.
 func (p *Platform) classify(resp *transport.Response) (failure *platforms.Error, refused bool) {
 	cause := fmt.Errorf("HTTP status %d", resp.Status)
-	words := said(resp)
+	words := errorText(resp)
 	switch {
 	case resp.Status >= http.StatusInternalServerError:
 		return p.api.Busy(cause), false

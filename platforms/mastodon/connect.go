@@ -272,7 +272,7 @@ func (o *onServer) Exchange(ctx context.Context, code platforms.Code) (platforms
 
 // notExchanged returns the error for a failed code exchange.
 func (o *onServer) notExchanged(api *client.Client, resp *transport.Response) *platforms.Error {
-	switch said(resp) {
+	switch errorText(resp) {
 	case "invalid_grant":
 		return oauth2.BadCode(api, statusCause(resp))
 	case "invalid_client":

@@ -143,7 +143,7 @@ func (p *Platform) source(ctx context.Context, token platforms.Token, id string)
 	switch {
 	case err != nil:
 		return nil, api.Unanswered(err)
-	case resp.Status == http.StatusNotFound && said(resp) != "":
+	case resp.Status == http.StatusNotFound && errorText(resp) != "":
 		return nil, nil
 	case resp.Status != http.StatusOK:
 		failure, _ := p.classify(resp)
@@ -173,7 +173,7 @@ func (p *Platform) Confirm(ctx context.Context, account platforms.Account, exter
 	switch {
 	case err != nil:
 		return platforms.OwnershipUnknown, api.Unanswered(err)
-	case resp.Status == http.StatusNotFound && said(resp) != "":
+	case resp.Status == http.StatusNotFound && errorText(resp) != "":
 		return platforms.OwnershipUnknown, nil
 	case resp.Status != http.StatusOK:
 		failure, _ := p.classify(resp)

@@ -189,7 +189,7 @@ func (p *Platform) mediaState(ctx context.Context, token platforms.Token, id str
 	switch {
 	case resp.Status == http.StatusPartialContent:
 		return stateProcessing, nil
-	case resp.Status == http.StatusNotFound && said(resp) != "":
+	case resp.Status == http.StatusNotFound && errorText(resp) != "":
 		return stateGone, nil
 	case resp.Status == http.StatusOK && made.ID.String() == id:
 		return stateReady, nil

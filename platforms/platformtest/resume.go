@@ -76,7 +76,7 @@ func (s *Suite) testResume(t *testing.T) {
 				t.Skipf("uploads to %s have no secret", s.Name)
 			}
 			part := max(s.Resumes, 4<<20)
-			film, bytes := filmIn(t, part)
+			film, bytes := videoIn(t, part)
 			want := hashes([]platforms.File{{Bytes: bytes.memoryFile}})
 			job := f.media(t, v1alpha1.CategoryVideo, film)
 
@@ -115,8 +115,8 @@ func (s *Suite) testResume(t *testing.T) {
 	}
 }
 
-// filmIn returns a long video of about five parts, of which three and a half can be read at first.
-func filmIn(t *testing.T, part int64) (platforms.File, *metered) {
+// videoIn returns a long video of about five parts, of which three and a half can be read at first.
+func videoIn(t *testing.T, part int64) (platforms.File, *metered) {
 	t.Helper()
 	film := file(t, "tenseconds.mp4", v1alpha1.MimeMP4, int(5*part))
 	data, _ := film.Bytes.(*memoryFile)

@@ -91,7 +91,7 @@ func film(size int) platforms.File {
 	}
 }
 
-// photoFile returns an image that can be fetched.
+// photoFile returns a JPEG that a test server serves by URL.
 func photoFile(t *testing.T, width, height int) platforms.File {
 	t.Helper()
 	var data bytes.Buffer

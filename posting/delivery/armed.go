@@ -17,15 +17,15 @@ import (
 // is opened has proof that none of its posts was sent. See docs/adr/0026.
 
 const (
-	// armAhead is how far in advance a crowd's posts are claimed, and armAheadAtMost is the same for the largest crowds: a
+	// armAhead is how far in advance a crowd's posts are claimed, and maxArmAhead is the same for the largest crowds: a
 	// crowd's groups have room for some 5,000 posts. An armed post cannot be cancelled.
-	armAhead, armAheadAtMost = 15 * time.Second, 50 * time.Second
+	armAhead, maxArmAhead = 15 * time.Second, 50 * time.Second
 	// armRate is the number of claims per second for which a crowd has time. Kubernetes on two CPUs, which it shares with
 	// all parts of Herald, stores about 165 (docs/performance.md, B7).
 	armRate = 100
-	// armUntil is the minimum time that must be left until a post is due for it to be armed: it must be claimed before its
+	// minArmAhead is the minimum time that must be left until a post is due for it to be armed: it must be claimed before its
 	// group is opened.
-	armUntil = time.Second
+	minArmAhead = time.Second
 	// maxArmed is the maximum number of times that a post is armed. It stops two managers that keep taking over from each
 	// other.
 	maxArmed = 4
@@ -37,7 +37,7 @@ const (
 // ArmAhead returns how far in advance a crowd of the given size is claimed, which is long enough for all its claims to
 // be stored.
 func ArmAhead(posts int) time.Duration {
-	return min(max(armAhead, time.Duration(posts)*time.Second/armRate), armAheadAtMost)
+	return min(max(armAhead, time.Duration(posts)*time.Second/armRate), maxArmAhead)
 }
 
 // GroupState is the known state of an armed attempt's group.
@@ -124,7 +124,7 @@ func (f *Facts) Withheld(i int) *v1alpha1.Blocked {
 // just after their targets are reserved.
 func (f *Facts) armable() (targets []int) {
 	until := f.UntilDue(f.Now)
-	if !f.Crowded || f.Suspended || f.Cards() > 1 || f.Post.Spec.RetryOf != nil || until > armAheadAtMost || until < armUntil {
+	if !f.Crowded || f.Suspended || f.Cards() > 1 || f.Post.Spec.RetryOf != nil || until > maxArmAhead || until < minArmAhead {
 		return nil
 	}
 	for i := range f.Post.Spec.Targets {

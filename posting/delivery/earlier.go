@@ -105,7 +105,7 @@ func (f *Facts) adoptRemaining() []Action {
 	post.Status.Earlier.Record = string(found.UID)
 	post.Status.Earlier.Targets = slices.Compact(slices.Sorted(slices.Values(slices.Concat(post.Status.Earlier.Targets, entered.Targets))))
 	f.ensureTargets()
-	return []Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}
+	return []Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublishedMessage(post)}}}
 }
 
 // recordCopy records that a post is a copy, in an installation without records. Its status then describes this object.
@@ -205,7 +205,7 @@ func (f *Facts) recordEarlier() []Action {
 	if !adopted {
 		return actions
 	}
-	return append([]Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}}}, actions...)
+	return append([]Action{Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublishedMessage(post)}}}, actions...)
 }
 
 // wasCancelled reports whether, according to the record, an object was cancelled before its first call.
@@ -287,10 +287,10 @@ func describeAdopted(post *v1alpha1.Post, now time.Time) {
 		return
 	}
 	setCondition(post, now, v1alpha1.ConditionAdopted, metav1.ConditionTrue, v1alpha1.ReasonAlreadyPublished,
-		text.Truncate(alreadyPublished(post), maxConditionMessage))
+		text.Truncate(alreadyPublishedMessage(post), maxConditionMessage))
 }
 
-func alreadyPublished(post *v1alpha1.Post) string {
+func alreadyPublishedMessage(post *v1alpha1.Post) string {
 	earlier := post.Status.Earlier
 	var targets []string
 	for n, index := range earlier.Targets {

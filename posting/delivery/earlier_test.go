@@ -428,7 +428,7 @@ func untimed(actions []string) []string {
 func TestCopiesAreSpread(t *testing.T) {
 	p := post(make([]v1alpha1.TargetStatus, 7)...)
 	p.Status.Earlier = &v1alpha1.EarlierPost{Record: "earlier", Targets: []int32{0, 1, 2, 3, 4, 5, 6}}
-	if got := alreadyPublished(p); !strings.Contains(got, "target 4 (x) is pending, and 2 more. None") {
+	if got := alreadyPublishedMessage(p); !strings.Contains(got, "target 4 (x) is pending, and 2 more. None") {
 		t.Errorf("want five of seven targets: %s", got)
 	}
 }

@@ -38,7 +38,7 @@ func named(name string) func(*v1alpha1.Prepared) {
 	return func(p *v1alpha1.Prepared) { p.Checkpoint = name }
 }
 
-// holdCase is a row about an image post that two processes, "me" and "other", may prepare.
+// holdCase is a test case for an image post that two processes, "me" and "other", may prepare.
 type holdCase struct {
 	reason string
 	change func(s *situation)

@@ -137,7 +137,7 @@ func (f *Facts) recordRollback() []Action {
 			return withheld
 		}
 		if adopted {
-			actions = append(actions, Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublished(post)}})
+			actions = append(actions, Write{Event{Warning: true, Reason: v1alpha1.ReasonAlreadyPublished, Message: alreadyPublishedMessage(post)}})
 		}
 	}
 	if !own && !post.Spec.Draft && !f.Due().After(f.Rollback.DetectedAt) {

@@ -12,9 +12,9 @@ import (
 	"github.com/herald-social/herald/posting/attempt"
 )
 
-// preparePatience is the time for which a post's ready targets wait for another target to be prepared, so that one
+// maxPrepareWait is the time for which a post's ready targets wait for another target to be prepared, so that one
 // write can claim them all. A slower target is sent separately.
-const preparePatience = 3 * time.Second
+const maxPrepareWait = 3 * time.Second
 
 type targets struct {
 	preparations
@@ -174,7 +174,7 @@ func (f *Facts) decidePrepared(d *targets, i int, t *v1alpha1.TargetStatus) {
 		if f.losePreparation(&d.preparations, i, t, &p) {
 			return
 		}
-		if until := p.BegunAt.Add(preparePatience); until.After(f.Now) {
+		if until := p.BegunAt.Add(maxPrepareWait); until.After(f.Now) {
 			if d.patientUntil.IsZero() || until.Before(d.patientUntil) {
 				d.patientUntil = until
 			}

@@ -103,7 +103,8 @@ var (
 const margin = 2000
 
 // late is the time by which a late listing exceeds the declared lag, in milliseconds. With this value, a post is listed
-// after its limit has ended and its refusal is confirmed, but before the next attempt is looked up.
+// only after the rate limit that the platform reported for it has expired and its refusal has been confirmed, but before
+// the next attempt is looked up.
 const late = 82_000
 
 // right is a pair of correct clocks. lying are pairs with one clock that is as wrong as allowed.

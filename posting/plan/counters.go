@@ -86,8 +86,8 @@ func Uses(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, st
 	return uses
 }
 
-// Stored returns a stored post's uses, to compare it with a Usage.
-func Stored(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, startingDeadline time.Duration) usage.PostUses {
+// UsesOfStored returns a stored post's uses, to compare it with a Usage.
+func UsesOfStored(counter *v1alpha1.UsageSpec, post *v1alpha1.Post, find Connections, startingDeadline time.Duration) usage.PostUses {
 	return usage.PostUses{
 		Name: post.Name, UID: post.UID, Begun: posting.Of(post).Started(), Uses: Uses(counter, post, find, startingDeadline),
 	}

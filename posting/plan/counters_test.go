@@ -92,7 +92,7 @@ func TestStored(t *testing.T) {
 				})
 			}
 			for range 2 {
-				usage.Settle(u, Stored(&u.Spec, tc.post, find, 0))
+				usage.Settle(u, UsesOfStored(&u.Spec, tc.post, find, 0))
 				settled := len(u.Status.Entries) > 0 && len(usage.OpenPosts(u)) == 0
 				if int(u.Status.Used) != tc.used || settled != tc.settled {
 					t.Errorf("%s: %d are used and settled is %v, want %d and %v", tc.reason, u.Status.Used, settled, tc.used, tc.settled)

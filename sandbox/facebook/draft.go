@@ -60,11 +60,11 @@ func (p *Platform) createDraft(c *graph.Call, page state.Account, draft state.Dr
 	detail.Draft, detail.Photos = true, draft.Parts
 	content, err := json.Marshal(detail)
 	if err != nil {
-		return graph.Node{}, c.Broken("encode a draft", err)
+		return graph.Node{}, c.InternalError("encode a draft", err)
 	}
 	kept, err := p.Store.CreateContainer(page.Key, state.Container{Text: draft.Text, Media: draft.Media, Detail: content}, 0, draft.NewID)
 	if err != nil {
-		return graph.Node{}, c.Broken("keep a draft", err)
+		return graph.Node{}, c.InternalError("keep a draft", err)
 	}
 	return p.draftNode(c.Request.Request, page, kept), nil
 }

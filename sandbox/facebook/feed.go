@@ -132,5 +132,5 @@ func refusal(c *graph.Call, err error) *graph.Error {
 	if _, used := errors.AsType[*state.PublishedError](err); used {
 		return alreadyPosted() // by a concurrent call
 	}
-	return c.Broken("keep a post", err)
+	return c.InternalError("keep a post", err)
 }

@@ -71,7 +71,7 @@ func (p *Platform) photo(c *graph.Call) (any, *graph.Error) {
 		Text: caption, Media: []state.Media{simulator.MediaOf(blob).Described(altText)},
 	}, 0, graph.NewID)
 	if err != nil {
-		return nil, c.Broken("keep a photo", err)
+		return nil, c.InternalError("keep a photo", err)
 	}
 	if !published {
 		return map[string]string{"id": photo.ID}, nil
@@ -102,7 +102,7 @@ func (p *Platform) receivePhoto(c *graph.Call, address string) (blobs.Blob, *gra
 	case errors.Is(file.Err, blobs.ErrTooLarge), file.Err == nil && !slices.Contains(photoTypes, file.Blob.MIMEType):
 		return blobs.Blob{}, badPhoto()
 	case file.Err != nil:
-		return blobs.Blob{}, c.Broken("take a photo in", file.Err)
+		return blobs.Blob{}, c.InternalError("take a photo in", file.Err)
 	}
 	return file.Blob, nil
 }

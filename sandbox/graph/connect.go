@@ -51,7 +51,7 @@ func (a *API) ExchangeCode(dialog *oauth.Dialog, answer func(oauth.Grant) map[st
 		}
 		tokens, err := dialog.Tokens(granted, shortLife, false)
 		if err != nil {
-			return nil, c.Broken("keep a token", err)
+			return nil, c.InternalError("keep a token", err)
 		}
 		body := answer(granted)
 		body["access_token"] = tokens.Access
@@ -90,7 +90,7 @@ func (c *Call) renew(terms func(state.Account) state.Terms) (any, *Error) {
 	fresh, ok, err := c.api.Store.Renew(token, terms)
 	switch {
 	case err != nil:
-		return nil, c.Broken("renew a token", err)
+		return nil, c.InternalError("renew a token", err)
 	case !ok:
 		return nil, unknownToken()
 	}
@@ -152,7 +152,7 @@ func (a *API) facebookToken(dialog *oauth.Dialog) Handler {
 		}
 		tokens, err := dialog.Tokens(granted, shortLife, false)
 		if err != nil {
-			return nil, c.Broken("keep a token", err)
+			return nil, c.InternalError("keep a token", err)
 		}
 		return tokenAnswer(a, tokens), nil
 	}
@@ -187,7 +187,7 @@ func (c *Call) PageToken(account state.Account) (string, *Error) {
 	}
 	tokens, err := c.api.Store.Grant(account.Key, fresh, false)
 	if err != nil {
-		return "", c.Broken("keep a token", err)
+		return "", c.InternalError("keep a token", err)
 	}
 	return tokens.Access, nil
 }

@@ -66,7 +66,7 @@ func (c *Call) PublishContainer(account state.Account, draft state.Draft, gone *
 		return nil, Refusal(9, "(#9) Application request limit reached").Because(2207042, "Publishing limit reached",
 			"You have reached the maximum number of posts that may be published in 24 hours.")
 	}
-	return nil, c.Broken("keep a post", err)
+	return nil, c.InternalError("keep a post", err)
 }
 
 // Fetch downloads a container's video in the background. judge returns the processing failure; "" for success.

@@ -119,8 +119,8 @@ func (a *API) fail(w http.ResponseWriter, with Error) {
 	writeJSON(w, with.Status, map[string]Error{"error": with})
 }
 
-// Broken logs an internal sandbox failure and returns the error for the response.
-func (c *Call) Broken(operation string, err error) *Error {
+// InternalError logs an internal sandbox failure and returns the error for the response.
+func (c *Call) InternalError(operation string, err error) *Error {
 	c.api.Logger.Error("an operation failed", "platform", c.api.Platform, "operation", operation, "error", err)
 	broken := failure(http.StatusInternalServerError)
 	return &broken
@@ -150,7 +150,7 @@ func (c *Call) DeletePost(account state.Account) *Error {
 	case errors.Is(err, state.ErrNoPost):
 		return NoObject("delete", c.PathValue("id"))
 	case err != nil:
-		return c.Broken("delete a post", err)
+		return c.InternalError("delete a post", err)
 	default:
 		return nil
 	}

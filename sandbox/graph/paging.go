@@ -29,7 +29,7 @@ func (c *Call) List(author state.Account, keep func(*state.Post) bool, node func
 	part.Lag, part.Keep = c.ListLag, keep
 	posts, more, err := c.api.Store.Timeline(author.Key, part)
 	if err != nil {
-		return nil, c.Broken("list posts", err)
+		return nil, c.InternalError("list posts", err)
 	}
 	nodes := make(Edge, len(posts))
 	for i, post := range posts {

@@ -59,7 +59,7 @@ func (l *login) create(c *graph.Call) (any, *graph.Error) {
 	}
 	content, err := json.Marshal(asked.detail)
 	if err != nil {
-		return nil, c.Broken("encode a container", err)
+		return nil, c.InternalError("encode a container", err)
 	}
 	out.Detail = content
 	processing := time.Duration(0)
@@ -68,7 +68,7 @@ func (l *login) create(c *graph.Call) (any, *graph.Error) {
 	}
 	container, err := l.Store.CreateContainer(account.Key, out, processing, graph.NewID)
 	if err != nil {
-		return nil, c.Broken("keep a container", err)
+		return nil, c.InternalError("keep a container", err)
 	}
 	if container.Source != "" {
 		l.fetch(container)

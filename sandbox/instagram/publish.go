@@ -74,7 +74,7 @@ func (l *login) publish(c *graph.Call) (any, *graph.Error) {
 	}
 	content, err := json.Marshal(kept)
 	if err != nil {
-		return nil, c.Broken("encode a post", err)
+		return nil, c.InternalError("encode a post", err)
 	}
 	draft.Detail = content
 	return c.PublishContainer(account, draft, creationNotFound(id))

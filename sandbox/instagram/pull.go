@@ -36,7 +36,7 @@ func (l *login) pullPicture(c *graph.Call, address string) (blobs.Blob, *graph.E
 	case err == nil:
 		return blob, nil
 	case isOwn(err):
-		return blob, c.Broken("keep a picture", err)
+		return blob, c.InternalError("keep a picture", err)
 	case errors.Is(err, blobs.ErrTooLarge):
 		return blob, imageTooLarge()
 	case errors.Is(err, context.DeadlineExceeded):

@@ -27,8 +27,8 @@ import (
 const (
 	// fileName is the name of the database in the folder.
 	fileName = "state.db"
-	// lockPatience is the time to wait for another sandbox to release the folder.
-	lockPatience = 100 * time.Millisecond
+	// lockTimeout is the time to wait for another sandbox to release the folder.
+	lockTimeout = 100 * time.Millisecond
 )
 
 // The buckets of the database. Values are JSON.
@@ -88,7 +88,7 @@ func (s *Store) openDir(dir string) error {
 		return err
 	}
 	var err error
-	s.db, err = bbolt.Open(filepath.Join(dir, fileName), 0o600, &bbolt.Options{Timeout: lockPatience, NoSync: true, NoFreelistSync: true})
+	s.db, err = bbolt.Open(filepath.Join(dir, fileName), 0o600, &bbolt.Options{Timeout: lockTimeout, NoSync: true, NoFreelistSync: true})
 	if errors.Is(err, bbolterrors.ErrTimeout) {
 		return errors.New("another sandbox is using this folder; stop it, or give this one another --state-dir")
 	}

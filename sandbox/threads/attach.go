@@ -112,7 +112,7 @@ func (p *Platform) addImage(c *graph.Call, address string, out *state.Container)
 	case errors.Is(err, blobs.ErrTooLarge):
 		out.Failure = unknownFailure
 	case err != nil:
-		return c.Broken("fetch an image", err)
+		return c.InternalError("fetch an image", err)
 	default:
 		out.Media, out.Failure = []state.Media{simulator.MediaOf(blob).Described(out.AltText)}, imageFailure(blob)
 	}

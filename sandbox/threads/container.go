@@ -49,7 +49,7 @@ func (p *Platform) create(c *graph.Call) (any, *graph.Error) {
 	}
 	container, err := p.Store.CreateContainer(account.Key, draft, duration, graph.NewID)
 	if err != nil {
-		return nil, c.Broken("keep a container", err)
+		return nil, c.InternalError("keep a container", err)
 	}
 	if container.Source != "" {
 		p.fetch(container)
@@ -83,7 +83,7 @@ func (p *Platform) readContainer(c *graph.Call, account state.Account) (string, 
 	}
 	content, err := json.Marshal(kept)
 	if err != nil {
-		return kind, out, c.Broken("encode a container", err)
+		return kind, out, c.InternalError("encode a container", err)
 	}
 	out.Detail = content
 	return kind, out, nil

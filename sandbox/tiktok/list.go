@@ -46,7 +46,7 @@ func (p *Platform) list(w http.ResponseWriter, r *faults.Request) {
 	}
 	now := p.Clock.Now()
 	within := state.Range{Lag: r.ListLag, Limit: body.MaxCount, Keep: func(post *state.Post) bool {
-		return p.public(account, post) && !now.Before(listedFrom(account, *post))
+		return p.public(account, post) && !now.Before(listedAt(account, *post))
 	}}
 	if body.Cursor > 0 {
 		within.To = time.UnixMilli(body.Cursor)
@@ -103,7 +103,7 @@ func (p *Platform) query(w http.ResponseWriter, r *faults.Request) {
 	videos := []map[string]any{}
 	for _, id := range body.Filters.IDs {
 		post, found := p.Store.Post(Name, id)
-		if found && post.AccountID == account.ID && p.public(account, &post) && !p.Clock.Now().Before(listedFrom(account, post)) {
+		if found && post.AccountID == account.ID && p.public(account, &post) && !p.Clock.Now().Before(listedAt(account, post)) {
 			videos = append(videos, p.listed(r.Request, account, post, fields))
 		}
 	}

@@ -94,7 +94,7 @@ func (p *Platform) statusOf(account state.Account, issued state.Container) postS
 		out.Status = "SEND_TO_USER_INBOX"
 	default:
 		out.Status = "PUBLISH_COMPLETE"
-		if p.public(account, &post) && !now.Before(listedFrom(account, post)) {
+		if p.public(account, &post) && !now.Before(listedAt(account, post)) {
 			out.PublicIDs = []json.Number{json.Number(post.ID)}
 		}
 	}

@@ -99,8 +99,8 @@ func (p *Platform) readyAt(account state.Account) time.Time {
 	return p.Clock.Now().Add(account.Settings.Work(processing)).UTC()
 }
 
-// listedFrom returns the time at which a public post appears in the list and its id becomes public.
-func listedFrom(account state.Account, post state.Post) time.Time {
+// listedAt returns the time at which a public post appears in the list and its id becomes public.
+func listedAt(account state.Account, post state.Post) time.Time {
 	return detailOf(post).ReadyAt.Add(account.Settings.Lag(moderation))
 }
 

@@ -78,11 +78,11 @@ func (p *Platform) rotate(w http.ResponseWriter, refresh string) {
 	case !ok:
 		p.oauthFail(w, http.StatusBadRequest, "invalid_grant", invalidGrant)
 	default:
-		p.answerTokens(w, tokens, owner)
+		p.writeTokens(w, tokens, owner)
 	}
 }
 
-func (p *Platform) answerTokens(w http.ResponseWriter, tokens state.Tokens, owner state.Key) {
+func (p *Platform) writeTokens(w http.ResponseWriter, tokens state.Tokens, owner state.Key) {
 	w.Header().Set("Cache-Control", "no-store")
 	simulator.WriteJSON(w, http.StatusOK, jsonType, tokenAnswer{
 		AccessToken: tokens.Access, ExpiresIn: p.Seconds(tokens.ExpiresAt), OpenID: owner.ID,
@@ -116,5 +116,5 @@ func (p *Platform) exchange(w http.ResponseWriter, values url.Values) {
 		p.oauthFail(w, http.StatusInternalServerError, "server_error", "Something is wrong. Please try again later.")
 		return
 	}
-	p.answerTokens(w, tokens, granted.Account.Key)
+	p.writeTokens(w, tokens, granted.Account.Key)
 }

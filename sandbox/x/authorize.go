@@ -66,5 +66,5 @@ func (p *Platform) exchange(w http.ResponseWriter, clientID string, values url.V
 		oauthFail(w, http.StatusInternalServerError, "server_error", "Something is broken.")
 		return
 	}
-	p.answerTokens(w, tokens)
+	p.writeTokens(w, tokens)
 }

@@ -230,8 +230,8 @@ func (p *Platform) processing(u *upload) *processingInfo {
 // HEVC.
 var videoCodecs = []string{"h264", "hevc"}
 
-// isFilm reports whether a type is MP4 or QuickTime, which have the same structure.
-func isFilm(mimeType string) bool {
+// isMP4OrQuickTime reports whether a type is MP4 or QuickTime, which have the same structure.
+func isMP4OrQuickTime(mimeType string) bool {
 	return slices.Contains([]string{"video/mp4", "video/quicktime", "video/x-m4v"}, mimeType)
 }
 
@@ -243,7 +243,7 @@ const invalidMedia = "InvalidMedia"
 func mediaFault(u *upload) string {
 	file, of := u.File, u.category()
 	switch {
-	case file.MIMEType != u.Type && (!isFilm(file.MIMEType) || !isFilm(u.Type)):
+	case file.MIMEType != u.Type && (!isMP4OrQuickTime(file.MIMEType) || !isMP4OrQuickTime(u.Type)):
 		return fmt.Sprintf("The file is %s, not %s.", file.MIMEType, u.Type)
 	case file.Width == 0 || file.Height == 0:
 		return "The file is damaged."

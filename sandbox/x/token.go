@@ -89,11 +89,11 @@ func (p *Platform) refresh(w http.ResponseWriter, refresh string) {
 	case !ok:
 		oauthFail(w, http.StatusBadRequest, badGrant, badToken)
 	default:
-		p.answerTokens(w, tokens)
+		p.writeTokens(w, tokens)
 	}
 }
 
-func (p *Platform) answerTokens(w http.ResponseWriter, tokens state.Tokens) {
+func (p *Platform) writeTokens(w http.ResponseWriter, tokens state.Tokens) {
 	w.Header().Set("Cache-Control", "no-store")
 	p.succeed(w, callToken, http.StatusOK, tokenAnswer{
 		TokenType: "bearer", AccessToken: tokens.Access, RefreshToken: tokens.Refresh,

@@ -74,11 +74,11 @@ func (p *Platform) renew(w http.ResponseWriter, refresh string) {
 		oauthFail(w, http.StatusBadRequest, "invalid_grant", invalidGrant)
 	default:
 		tokens.Refresh = ""
-		p.answerTokens(w, tokens)
+		p.writeTokens(w, tokens)
 	}
 }
 
-func (p *Platform) answerTokens(w http.ResponseWriter, tokens state.Tokens) {
+func (p *Platform) writeTokens(w http.ResponseWriter, tokens state.Tokens) {
 	writeJSON(w, http.StatusOK, tokenAnswer{
 		AccessToken: tokens.Access, RefreshToken: tokens.Refresh, Scope: strings.Join(tokens.Scopes, " "), TokenType: "Bearer",
 		ExpiresIn: p.Seconds(tokens.ExpiresAt),
@@ -122,5 +122,5 @@ func (p *Platform) exchange(w http.ResponseWriter, client string, values url.Val
 		oauthFail(w, http.StatusInternalServerError, "internal_failure", "Internal error encountered.")
 		return
 	}
-	p.answerTokens(w, tokens)
+	p.writeTokens(w, tokens)
 }

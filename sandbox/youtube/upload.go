@@ -163,7 +163,7 @@ func (p *Platform) recordLength(session *state.Container, s span) *problem {
 		return nil
 	}
 	kept.Size = s.Total
-	if err := p.change(session.ID, kept); err != nil {
+	if err := p.saveDetail(session.ID, kept); err != nil {
 		return p.broken("keep the length of a video", err)
 	}
 	*session, _ = p.Store.Container(Name, session.ID)
@@ -218,7 +218,7 @@ func (p *Platform) settle(account state.Account, session state.Container) *probl
 	}
 	if _, full := errors.AsType[*state.QuotaError](err); full {
 		kept.Failure = uploadLimitExceeded
-		if err = p.change(session.ID, kept); err == nil {
+		if err = p.saveDetail(session.ID, kept); err == nil {
 			return uploadLimit()
 		}
 	}
@@ -228,9 +228,9 @@ func (p *Platform) settle(account state.Account, session state.Container) *probl
 	return nil
 }
 
-// change replaces the stored data of a session.
-func (p *Platform) change(session string, kept detail) error {
-	content, err := json.Marshal(kept)
+// saveDetail replaces a session's stored detail.
+func (p *Platform) saveDetail(session string, d detail) error {
+	content, err := json.Marshal(d)
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,8 @@ var (
 	checkout string
 	browser  *chrome.Browser
 	herald   *stack.Stack
-	// running is the running installation's directory, in place of a user's checkout.
-	running string
+	// installDir is the test installation's temporary directory. The examples run there instead of in a user's checkout.
+	installDir string
 	// mcpURL is the URL of the MCP endpoint; key is the demo team's API key.
 	mcpURL, key string
 )
@@ -44,13 +44,13 @@ var _ = BeforeSuite(func() {
 	if assets == "" {
 		assets = filepath.Join(checkout, "bin")
 	}
-	running, err = os.MkdirTemp("", "agents")
+	installDir, err = os.MkdirTemp("", "agents")
 	must(err)
-	DeferCleanup(os.RemoveAll, running)
+	DeferCleanup(os.RemoveAll, installDir)
 	browser, err = chrome.Start(context.Background())
 	must(err)
 	DeferCleanup(browser.Close)
-	herald, err = stack.Start(context.Background(), stack.Options{Checkout: checkout, Assets: assets, Dir: running, Out: GinkgoWriter})
+	herald, err = stack.Start(context.Background(), stack.Options{Checkout: checkout, Assets: assets, Dir: installDir, Out: GinkgoWriter})
 	must(err)
 	DeferCleanup(herald.Stop)
 	mcpURL, key = herald.Variable("HERALD_MCP_URL"), herald.Variable("HERALD_API_KEY")

@@ -45,11 +45,11 @@ var _ = Describe("Without a mouse, an administrator", func() {
 			by.press(page, button)
 			must(page.WaitURL("redirect_uri=")) // an intermediate page redirects automatically
 			must(page.Settle())
-			by.follow(page, page.GetPart("link", "@"+handle))
+			by.follow(page, page.GetByPartialName("link", "@"+handle))
 			must(page.WaitText(result))
 		}
 		by.follow(page, menu(page, "Accounts"))
-		consent(page.GetPart("button", "Connect Threads"), "The account is connected.")
+		consent(page.GetByPartialName("button", "Connect Threads"), "The account is connected.")
 		consent(card.Get("button", "Connect again"), "The account is connected again.")
 
 		By("disconnecting it, after a change of mind")

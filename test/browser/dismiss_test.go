@@ -44,7 +44,7 @@ var _ = Describe("A failed post", func() {
 			must(page.WaitText("Failed in the last 7 days"))
 			inEveryLook(page, "overview-failed")
 			must(page.SetLook(look))
-			button := page.GetPart("button", text)
+			button := page.GetByPartialName("button", text)
 			if !onOverview {
 				must(page.Open(address))
 				inEveryLook(page, "post-to-dismiss")
@@ -53,7 +53,7 @@ var _ = Describe("A failed post", func() {
 			}
 			press(page, button)
 			must(page.WaitText("Dismissed. The post stays among the failed ones"))
-			Expect(page.GetPart("button", text).Count()).To(BeZero())
+			Expect(page.GetByPartialName("button", text).Count()).To(BeZero())
 			Expect(needing()).To(Equal(before))
 			must(page.Open(address))
 			Expect(readable(page)()).To(ContainSubstring("Failed"))

@@ -36,7 +36,7 @@ var _ = Describe("Work in progress", func() {
 	drafts := func(text string) int {
 		GinkgoHelper()
 		must(page.Open(site.URL + "/teams/herald-demo/posts?status=draft"))
-		n, err := page.GetPart("link", text).Count()
+		n, err := page.GetByPartialName("link", text).Count()
 		must(err)
 		return n
 	}
@@ -77,7 +77,7 @@ var _ = Describe("Work in progress", func() {
 		must(page.Press("n"))
 		must(page.WaitURL("/posts/new"))
 		must(page.Settle())
-		must(page.TabTo(page.Get("group", "Where it goes").GetPart("checkbox", threads)))
+		must(page.TabTo(page.Get("group", "Where it goes").GetByPartialName("checkbox", threads)))
 		must(page.Press(" "))
 		must(page.TabTo(page.Get("textbox", "Text")))
 		must(page.Press("By keyboard"))
@@ -176,11 +176,11 @@ var _ = Describe("Work in progress", func() {
 		Expect(asks()).To(BeTrue())
 		must(site.Publish())
 		must(page.WaitText("Nothing was sent."))
-		Expect(page.GetPart("button", "Remove holiday.jpg").Count()).To(Equal(1))
+		Expect(page.GetByPartialName("button", "Remove holiday.jpg").Count()).To(Equal(1))
 		must(page.Open(site.URL + "/teams/herald-demo/posts/new"))
 		Expect(page.UnloadDialogs()).To(Equal(1))
 		Expect(caption(page)).To(HavePrefix("too long"))
-		Expect(page.GetPart("button", "Remove holiday.jpg").Count()).To(Equal(1))
+		Expect(page.GetByPartialName("button", "Remove holiday.jpg").Count()).To(Equal(1))
 	})
 
 	It("shows the text of one account that applies", func() {
@@ -189,8 +189,8 @@ var _ = Describe("Work in progress", func() {
 		must(site.Compose(draft))
 		must(site.WaitSaved())
 		must(page.Reload())
-		Expect(page.GetPart("textbox", "on Threads").Value()).To(Equal("For Threads alone"), "its field is open")
-		Expect(page.GetPart("DisclosureTriangle", "in use").Count()).To(Equal(1))
+		Expect(page.GetByPartialName("textbox", "on Threads").Value()).To(Equal("For Threads alone"), "its field is open")
+		Expect(page.GetByPartialName("DisclosureTriangle", "in use").Count()).To(Equal(1))
 	})
 
 	It("survives the end of the session", func() {

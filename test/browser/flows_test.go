@@ -153,7 +153,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		must(page.WaitText("Scheduled"))
 		month := herald().Site() + "/teams/herald-demo/calendar?month=" + at.Format("2006-01")
 		must(page.Open(month))
-		entry := page.GetPart("link", "To be moved")
+		entry := page.GetByPartialName("link", "To be moved")
 		must(page.Follow(func() error {
 			return entry.DragTo(page.Get("link", "New post on 21 "+at.Format("January")))
 		}))
@@ -162,7 +162,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		must(err)
 		Expect(day).To(Equal(at.Format("2006-01") + "-21"))
 		must(page.Get("link", "New post on 23 "+at.Format("January")).Follow())
-		Expect(page.GetPart("DateTime", "Day and time").Value()).To(Equal(at.Format("2006-01") + "-23T10:00"))
+		Expect(page.GetByPartialName("DateTime", "Day and time").Value()).To(Equal(at.Format("2006-01") + "-23T10:00"))
 		Expect(page.Problems()).To(BeEmpty())
 	})
 
@@ -175,7 +175,7 @@ var _ = Describe("The web application", Ordered, ContinueOnFailure, func() {
 		inEveryLook(page, "calendar-without-posts")
 		must(page.SetLook(chrome.Phone))
 		must(page.Get("link", "New post on "+day.Format("2 January")).Follow())
-		Expect(page.GetPart("DateTime", "Day and time").Value()).To(Equal(day.Format("2006-01-02") + "T10:00"))
+		Expect(page.GetByPartialName("DateTime", "Day and time").Value()).To(Equal(day.Format("2006-01-02") + "T10:00"))
 		Expect(page.Problems()).To(BeEmpty())
 	})
 

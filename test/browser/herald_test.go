@@ -36,7 +36,7 @@ var _ = Describe("The sandbox", func() {
 	It("shows its accounts and their feeds", func() {
 		must(page.Open(herald().Sandbox() + "/"))
 		inEveryLook(page, "sandbox")
-		must(page.GetPart("link", "@herald.demo").Follow())
+		must(page.GetByPartialName("link", "@herald.demo").Follow())
 		must(page.WaitURL("/accounts/facebook/"))
 		inEveryLook(page, "sandbox-account")
 	})

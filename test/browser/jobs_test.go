@@ -45,7 +45,7 @@ func (w *worker) do(act func() error) {
 func (w *worker) choose(accounts ...string) {
 	GinkgoHelper()
 	for _, account := range accounts {
-		w.click(w.page.GetPart("checkbox", account))
+		w.click(w.page.GetByPartialName("checkbox", account))
 	}
 }
 
@@ -135,10 +135,10 @@ var _ = Describe("A task takes no more actions than with other tools:", Ordered,
 			})
 			w.do(func() error {
 				return page.Follow(func() error {
-					return page.GetPart("link", "A post that moves").DragTo(page.Get("link", "New post on 21 "+day.Format("January")))
+					return page.GetByPartialName("link", "A post that moves").DragTo(page.Get("link", "New post on 21 "+day.Format("January")))
 				})
 			})
-			must(page.GetPart("button", "Undo").Wait())
+			must(page.GetByPartialName("button", "Undo").Wait())
 		})
 	})
 
@@ -158,7 +158,7 @@ var _ = Describe("A task takes no more actions than with other tools:", Ordered,
 			must(site.Overview())
 			inEveryLook(page, "overview-connect-again")
 		}, func(w *worker) {
-			w.follow(page.GetPart("button", "Lost bakery on Threads"))
+			w.follow(page.GetByPartialName("button", "Lost bakery on Threads"))
 			w.do(func() error { return page.Follow(func() error { return web.Allow(page, "@lost_bakery") }) })
 			says("The account is connected again.")
 		})

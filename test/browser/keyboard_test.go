@@ -52,7 +52,7 @@ func (k keys) choose(group *chrome.Element, name string) {
 		must(k.page.Press(kb.Tab))
 	}
 	k.seen()
-	radio := group.GetPart("radio", name).Nth(0)
+	radio := group.GetByPartialName("radio", name).Nth(0)
 	for presses := 0; ; presses++ {
 		has, err := radio.HasFocus()
 		must(err)
@@ -109,11 +109,11 @@ var _ = Describe("A keyboard user", func() {
 		kinds := page.Get("group", "Kind of post")
 		person.press(kinds.Get("radio", "Text"), kb.ArrowRight)
 		Expect(kinds.Get("radio", "Images").HasFocus()).To(BeTrue())
-		person.press(page.Get("group", "Where it goes").GetPart("checkbox", "Instagram, @herald_demo"), " ")
+		person.press(page.Get("group", "Where it goes").GetByPartialName("checkbox", "Instagram, @herald_demo"), " ")
 		person.press(page.Get("textbox", "Text"), "Written with keys alone")
 
 		By("choosing a file by its button")
-		chooser := page.Get("group", "Images").GetPart("button", "Choose files")
+		chooser := page.Get("group", "Images").GetByPartialName("button", "Choose files")
 		must(page.TabTo(chooser))
 		person.seen()
 		must(page.ChooseBy(func() error { return page.Press(kb.Enter) }, photo("keys.jpg")))
@@ -126,7 +126,7 @@ var _ = Describe("A keyboard user", func() {
 		berlin, err := time.LoadLocation("Europe/Berlin")
 		must(err)
 		at := evenDay(time.Now().In(berlin))
-		field := page.GetPart("DateTime", "Day and time")
+		field := page.GetByPartialName("DateTime", "Day and time")
 		must(page.TabTo(field))
 		person.seen()
 		person.enter(at)

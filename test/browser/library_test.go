@@ -26,7 +26,7 @@ var _ = Describe("The team's files", Ordered, func() {
 	listed := func(name string) func() (int, error) {
 		return func() (int, error) {
 			open("files?q=" + name)
-			return page.GetPart("checkbox", name).Count()
+			return page.GetByPartialName("checkbox", name).Count()
 		}
 	}
 
@@ -53,7 +53,7 @@ var _ = Describe("The team's files", Ordered, func() {
 		must(page.WaitText("GIF files are not supported. Save the picture as JPEG, PNG or WebP."))
 		inEveryLook(page, "compose-refused")
 		must(page.Get("button", "Remove library-d.gif").Click())
-		must(page.Get("group", "Where it goes").GetPart("checkbox", "X, @herald_demo").Click())
+		must(page.Get("group", "Where it goes").GetByPartialName("checkbox", "X, @herald_demo").Click())
 		must(page.Get("radio", "Keep as a draft").Click())
 		must(page.Get("button", "Save draft").Follow())
 		page.Forget() // the refusal
@@ -69,7 +69,7 @@ var _ = Describe("The team's files", Ordered, func() {
 		dialog := page.Get("dialog", "The team's files")
 		must(dialog.Get("searchbox", "File name").Fill("library-a"))
 		must(page.WaitFor("the search has an answer", `document.querySelectorAll("#library-list input").length === 1`))
-		must(page.TabTo(dialog.GetPart("checkbox", "library-a.jpg")))
+		must(page.TabTo(dialog.GetByPartialName("checkbox", "library-a.jpg")))
 		must(page.Press(" "))
 		inEveryLook(page, "compose-library")
 		must(dialog.Get("button", "Add to the post").Click())
@@ -77,7 +77,7 @@ var _ = Describe("The team's files", Ordered, func() {
 		must(page.Get("button", "Remove library-a.jpg").Wait())
 		By("cancelling the dialog has no effect")
 		must(page.Get("group", "Images").Get("button", "Choose from the team's files").Click())
-		must(dialog.GetPart("checkbox", "library-a.jpg").Click())
+		must(dialog.GetByPartialName("checkbox", "library-a.jpg").Click())
 		must(page.Press(kb.Escape))
 		must(dialog.WaitGone())
 		Expect(chrome.Eval[int](page, inForm)).To(Equal(1))
@@ -87,8 +87,8 @@ var _ = Describe("The team's files", Ordered, func() {
 		open("files?q=library-")
 		inEveryLook(page, "files")
 		expectLight(page)
-		must(page.GetPart("checkbox", "library-a.jpg").Click())
-		must(page.GetPart("checkbox", "library-b.jpg").Click())
+		must(page.GetByPartialName("checkbox", "library-a.jpg").Click())
+		must(page.GetByPartialName("checkbox", "library-b.jpg").Click())
 		must(page.Get("button", "Use in a new post").Follow())
 		Expect(chrome.Eval[int](page, inForm)).To(Equal(2))
 		Expect(chrome.Eval[bool](page, `document.getElementById("category-image").checked`)).To(BeTrue())
@@ -102,11 +102,11 @@ var _ = Describe("The team's files", Ordered, func() {
 		must(page.Get("textbox", "Text").Fill("Written without scripts"))
 		must(page.Get("group", "Images").Get("button", "Choose from the team's files").Follow())
 		Expect(page.Get("textbox", "Text").Value()).To(Equal("Written without scripts"))
-		must(page.GetPart("checkbox", "library-b.jpg").Click())
+		must(page.GetByPartialName("checkbox", "library-b.jpg").Click())
 		Expect(chrome.Eval[[]string](page, `[...document.querySelectorAll(".choices li")].map((li) => getComputedStyle(li, "::before").content)`)).To(
 			HaveEach("none"), "only the post's own files have numbers, which would cover the boxes")
 		inEveryBareLook(page, "files-no-script")
-		must(page.Get("group", "Where it goes").GetPart("checkbox", "X, @herald_demo").Click())
+		must(page.Get("group", "Where it goes").GetByPartialName("checkbox", "X, @herald_demo").Click())
 		must(page.Get("radio", "Keep as a draft").Click())
 		must(page.Get("button", "Save draft").Follow())
 		must(page.WaitText("Written without scripts"))

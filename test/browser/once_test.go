@@ -75,7 +75,7 @@ var _ = Describe("A post is sent once if a user", func() {
 		page := newPage(chrome.Options{NoScript: true})
 		site := signIn(page)
 		must(page.Open(herald().Site() + "/teams/herald-demo/posts/new"))
-		must(page.GetPart("checkbox", "Threads, @herald_demo").Check(true))
+		must(page.GetByPartialName("checkbox", "Threads, @herald_demo").Check(true))
 		must(page.Get("textbox", "Text").Fill("Back without a script"))
 		must(site.Publish())
 		must(page.Back())
@@ -83,7 +83,7 @@ var _ = Describe("A post is sent once if a user", func() {
 		page.Forget() // the console reports the 400 for an empty form
 		Eventually(func() int { return published("threads", "Back without a script") }, unsure).Should(Equal(1))
 		must(site.Posts())
-		Expect(page.GetPart("link", "Back without a script").Count()).To(Equal(1), "no other post exists")
+		Expect(page.GetByPartialName("link", "Back without a script").Count()).To(Equal(1), "no other post exists")
 	})
 
 	It("reloads the resulting page", func() {
@@ -153,7 +153,7 @@ var _ = Describe("A partly published post", func() {
 		By("showing in lists which account failed")
 		must(site.Posts())
 		must(page.WaitText("Partly posted (1 of 2)"))
-		row := page.GetPart("link", text)
+		row := page.GetByPartialName("link", text)
 		Expect(row.Get("image", "X: Failed").Count()).To(Equal(1))
 		Expect(row.Get("image", "Threads: Posted").Count()).To(Equal(1))
 		inEveryLook(page, "posts-partly")
@@ -171,7 +171,7 @@ var _ = Describe("A partly published post", func() {
 		must(page.Get("link", "Send again to X").Follow())
 		Expect(page.Get("textbox", "Text").Value()).To(Equal(text))
 		Expect(chrome.Eval[[]string](page, `[...document.querySelectorAll(".picked:checked")].map((box) => box.value)`)).To(ConsistOf(accountOnX()))
-		Expect(page.GetPart("link", text).Count()).To(Equal(1), "the notice leads to the first post")
+		Expect(page.GetByPartialName("link", text).Count()).To(Equal(1), "the notice leads to the first post")
 		inEveryLook(page, "compose-send-again")
 		must(site.Publish())
 		Eventually(readable(page), unsure).Should(ContainSubstring("Posted"))

@@ -131,7 +131,7 @@ var _ = Describe("A film of 40 MiB", func() {
 		choose := func() {
 			GinkgoHelper()
 			must(page.Throttle(4 << 20))
-			must(page.Get("group", "Video").GetPart("button", "Choose a file").Choose(path))
+			must(page.Get("group", "Video").GetByPartialName("button", "Choose a file").Choose(path))
 		}
 		says := func(pattern string) {
 			GinkgoHelper()

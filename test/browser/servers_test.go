@@ -22,7 +22,7 @@ var _ = Describe("An account on a server that the user chooses", func() {
 		says := func(text string) { GinkgoHelper(); must(page.WaitText(text)) }
 
 		must(site.Accounts())
-		must(page.GetPart("button", "Connect Mastodon").Follow())
+		must(page.GetByPartialName("button", "Connect Mastodon").Follow())
 		inEveryLook(page, "connect-server")
 		must(page.Get("textbox", "Server").Fill("bakery"))
 		must(page.Get("button", "Continue").Follow())

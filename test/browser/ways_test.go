@@ -92,7 +92,7 @@ func (by way) choose(page *chrome.Page, group *chrome.Element, name string) {
 		keys{page}.choose(group, name)
 		return
 	}
-	must(group.GetPart("radio", name).Nth(0).Check(true))
+	must(group.GetByPartialName("radio", name).Nth(0).Check(true))
 }
 
 // Other specs do the same with a mouse.
@@ -117,7 +117,7 @@ var _ = Describe("Without a mouse, a user", func() {
 			if err := page.Open(site.URL + "/teams/herald-demo/posts?status=scheduled&q=moved+by+" + by.name); err != nil {
 				return 0, err
 			}
-			return page.GetPart("checkbox", "by "+by.name).Count()
+			return page.GetByPartialName("checkbox", "by "+by.name).Count()
 		}).Should(Equal(2))
 		by.press(page, page.Get("link", "Select all on this page"))
 		must(page.WaitText("2 selected"))
@@ -129,12 +129,12 @@ var _ = Describe("Without a mouse, a user", func() {
 		must(page.Get("heading", "2 posts moved").Wait())
 
 		By("moving one of them on its page")
-		by.follow(page, page.GetPart("link", "Moved one by "+by.name))
+		by.follow(page, page.GetByPartialName("link", "Moved one by "+by.name))
 		by.press(page, page.Get("DisclosureTriangle", "Move"))
 		must(page.Get("DateTime", "New time").Fill(day.AddDate(0, 0, 2).Format("2006-01-02T15:04")))
 		by.follow(page, page.Get("button", "Move"))
 		must(page.WaitText("Post moved."))
-		by.follow(page, page.GetPart("button", "Undo (move back to"))
+		by.follow(page, page.GetByPartialName("button", "Undo (move back to"))
 		must(page.WaitText(day.Format("2 Jan 2006, 15:04")))
 	}, Entry("by keyboard", byKeyboard), Entry("on a phone", onAPhone))
 
@@ -143,10 +143,10 @@ var _ = Describe("Without a mouse, a user", func() {
 		must(site.Posts())
 		by.follow(page, page.Get("link", "New post").Nth(0))
 		by.choose(page, page.Get("group", "Kind of post"), web.Image)
-		by.tick(page, page.Get("group", "Where it goes").GetPart("checkbox", "Instagram, @herald_demo"))
+		by.tick(page, page.Get("group", "Where it goes").GetByPartialName("checkbox", "Instagram, @herald_demo"))
 		by.enter(page, page.Get("textbox", "Text"), "A draft by "+by.name)
 		must(page.ChooseBy(func() error {
-			by.press(page, page.Get("group", "Images").GetPart("button", "Choose files"))
+			by.press(page, page.Get("group", "Images").GetByPartialName("button", "Choose files"))
 			return nil
 		}, photo("way.jpg")))
 		must(page.WaitText("way.jpg is uploaded"))
@@ -165,7 +165,7 @@ var _ = Describe("Without a mouse, a user", func() {
 			must(page.Get("textbox", "Text").Fill("A draft by " + by.name + ", changed"))
 		}
 		by.choose(page, page.Get("group", "When"), web.Later)
-		must(page.GetPart("DateTime", "Day and time").Fill(time.Now().In(site.Zone).AddDate(0, 0, 20).Format("2006-01-02T15:04")))
+		must(page.GetByPartialName("DateTime", "Day and time").Fill(time.Now().In(site.Zone).AddDate(0, 0, 20).Format("2006-01-02T15:04")))
 		by.follow(page, page.Get("button", "Schedule"))
 		must(page.WaitText("A draft by " + by.name + ", changed"))
 		must(page.WaitText("Scheduled"))
@@ -182,7 +182,7 @@ var _ = Describe("Without a mouse, a user", func() {
 			"draft":     {"Publish drafts…", "Publish 1 draft", "1 post being published"},
 			"scheduled": {"Cancel…", "Cancel 1 post", "1 post cancelled"},
 		} {
-			box := page.GetPart("checkbox", "by "+by.name)
+			box := page.GetByPartialName("checkbox", "by "+by.name)
 			Eventually(func() (int, error) { // the apiserver learns of the posts through its watch
 				if err := page.Open(site.URL + "/teams/herald-demo/posts?status=" + status + "&q=several+by+" + by.name); err != nil {
 					return 0, err
@@ -206,9 +206,9 @@ var _ = Describe("Without a mouse, a user", func() {
 			if err := page.Open(site.URL + "/teams/herald-demo/files?q=shelf-" + by.name); err != nil {
 				return 0, err
 			}
-			return page.GetPart("checkbox", name).Count()
+			return page.GetByPartialName("checkbox", name).Count()
 		}).Should(Equal(1), "the manager has checked the file")
-		by.tick(page, page.GetPart("checkbox", name))
+		by.tick(page, page.GetByPartialName("checkbox", name))
 		by.follow(page, page.Get("button", "Use in a new post"))
 		must(page.Get("button", "Remove "+name).Wait())
 
@@ -220,7 +220,7 @@ var _ = Describe("Without a mouse, a user", func() {
 		must(dialog.Wait())
 		by.enter(page, dialog.Get("searchbox", "File name"), "shelf-"+by.name)
 		must(page.WaitFor("the search has an answer", `document.querySelectorAll("#library-list input").length === 1`))
-		by.tick(page, dialog.GetPart("checkbox", name))
+		by.tick(page, dialog.GetByPartialName("checkbox", name))
 		by.press(page, dialog.Get("button", "Add to the post"))
 		must(page.Get("button", "Remove "+name).Wait())
 	}, Entry("by keyboard", byKeyboard), Entry("on a phone", onAPhone))

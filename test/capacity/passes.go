@@ -156,7 +156,7 @@ func (s *simulation) record(p *post) {
 	if err := delivery.RecordResults(p.Post, results, s.deadlines(), s.now); err != nil {
 		s.violatef("post %s: %v", p.Name, err)
 	}
-	// Herald writes an event for each target, which is not urgent.
+	// Herald also writes an Event per result. These writes have low priority.
 	s.server.rest += len(results)
 	s.store(p, func() {
 		if held := p.held; held != nil {
@@ -210,7 +210,7 @@ func (s *simulation) claim(p *post, f *delivery.Facts, targets []int) {
 // enter records the claims in a post.
 func (s *simulation) enter(p *post, f *delivery.Facts, targets []int, group string, window time.Duration) {
 	s.countersOf(p.team, p.Post, func(u *v1alpha1.Usage, limit int) {
-		if refused := usage.Confirm(u, plan.Stored(&u.Spec, p.Post, p.team.connection, s.settings.StartingDeadline), limit, s.now); len(refused) > 0 {
+		if refused := usage.Confirm(u, plan.UsesOfStored(&u.Spec, p.Post, p.team.connection, s.settings.StartingDeadline), limit, s.now); len(refused) > 0 {
 			s.violatef("post %s was accepted, and its team's plan does not allow it", p.Name)
 		}
 	})

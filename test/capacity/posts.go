@@ -24,12 +24,12 @@ const caption = "Our new collection is here: warm colours, soft wool and a littl
 // The names of the Media for pictures and videos.
 const (
 	pictureName = "picture"
-	filmName    = "film"
+	videoName   = "film"
 )
 
 var media = map[string]*v1alpha1.Media{
 	pictureName: {Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: pictureBytes}},
-	filmName:    {Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: filmBytes}},
+	videoName:   {Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, SizeBytes: filmBytes}},
 }
 
 // post is a stored post, with the manager's and the platforms' data about it.
@@ -75,7 +75,7 @@ func (s *simulation) create(r *request) {
 		object.Spec.Image = &v1alpha1.ImageContent{MediaRefs: []v1alpha1.MediaReference{{Name: pictureName}}}
 	case ofFilm:
 		object.Spec.Category = v1alpha1.CategoryVideo
-		object.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: filmName}}
+		object.Spec.Video = &v1alpha1.VideoContent{MediaRef: v1alpha1.MediaReference{Name: videoName}}
 	}
 	if !r.due.IsZero() {
 		object.Spec.ScheduledAt = v1alpha1.NewTimePtr(r.due)
@@ -132,7 +132,7 @@ func (s *simulation) finish(p *post) {
 	p.team.unfinished--
 	s.result.unfinished(-1)
 	s.countersOf(p.team, p.Post, func(u *v1alpha1.Usage, _ int) {
-		usage.Settle(u, plan.Stored(&u.Spec, p.Post, p.team.connection, s.settings.StartingDeadline))
+		usage.Settle(u, plan.UsesOfStored(&u.Spec, p.Post, p.team.connection, s.settings.StartingDeadline))
 	})
 	if !p.team.times.Evicts(p.Labels) {
 		s.result.Kept++

@@ -71,7 +71,7 @@ func (r *Result) unfinished(n int) {
 	r.MostUnfinished = max(r.MostUnfinished, r.inWork)
 }
 
-func (r *Result) archived(n int) { r.inArchive += n }
+func (r *Result) addArchived(n int) { r.inArchive += n }
 
 func (r *Result) instant(due time.Time) *instant {
 	at := r.instants[due.UnixMilli()]

@@ -112,7 +112,7 @@ func (s *simulation) oneDay(n int) {
 		s.server.rest += s.accounts
 	}
 	s.runUntil(begin.Add(day))
-	s.result.archived(-s.expires[n])
+	s.result.addArchived(-s.expires[n])
 	delete(s.expires, n)
 	s.result.sample(n+1, s.now, s.server.stored)
 }

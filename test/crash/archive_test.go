@@ -26,11 +26,11 @@ import (
 	"github.com/herald-social/herald/posting/record"
 )
 
-// sweeping is this version without a minimum retention in the cluster, so a team's retention takes effect within a
-// spec. Its managers differ only in their configuration.
+// sweeping is this checkout without a minimum in-cluster retention, so that a team's retention takes effect within one
+// Ginkgo spec. It differs from present only in its configuration file.
 var sweeping = configured("this version, without a floor of retention", "sweeping.yaml")
 
-// wayOut are the crash points of the sweep, in order.
+// wayOut lists the failpoints of the sweep, in order.
 var wayOut = []string{
 	retention.PointBeforeArchive, retention.PointAfterRecord, retention.PointAfterArchive, retention.PointAfterRelease, retention.PointAfterDelete,
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// protocol lists the named points of every delivery, in order; preparing lists the points of a preparation.
+// protocol lists the failpoints of every delivery, in order; preparing lists the failpoints of a preparation.
 var (
 	protocol  = []string{post.PointBeforeClaim, post.PointAfterClaim, post.PointAfterAnswer, post.PointAfterRecord}
 	preparing = []string{post.PointAfterPart, post.PointAfterSecret, post.PointAfterPrepare}

@@ -17,7 +17,7 @@ import (
 	"github.com/herald-social/herald/test/sandboxtest"
 )
 
-// retrying are the named points of a retry, in order.
+// retrying lists the failpoints of a retry, in order.
 var retrying = slices.Concat([]string{post.PointAfterReserve}, protocol)
 
 // retry creates a post that retries a failed one.

@@ -1,8 +1,8 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crash_test kills the manager and the API server, as kill -9 does, at named points of the delivery protocol
-// and at random. It also cuts the links between them, the platforms and the store. The sandbox's counts and the API
+// Package crash_test kills the manager and the API server, as kill -9 does, at failpoints of the delivery protocol and
+// at random times. It also cuts the links between them, the platforms and the store. The sandbox's counts and the API
 // server's state then show the posts' outcomes. LONG=1 runs the long campaign.
 package crash_test
 
@@ -117,13 +117,13 @@ var _ = JustAfterEach(func() {
 	}
 	for _, name := range []string{"manager", "kube-apiserver"} {
 		if text, err := os.ReadFile(inFolder(name + ".log")); err == nil {
-			AddReportEntry("the end of the log of "+name, string(text[max(0, len(text)-told):]), ReportEntryVisibilityFailureOrVerbose)
+			AddReportEntry("the end of the log of "+name, string(text[max(0, len(text)-maxPrintedLog):]), ReportEntryVisibilityFailureOrVerbose)
 		}
 	}
 })
 
-// told is the maximum number of bytes of the logs to print if a spec fails.
-const told = 8_000
+// maxPrintedLog is the maximum number of bytes of the logs to print if a spec fails.
+const maxPrintedLog = 8_000
 
 func startSandbox() {
 	address := ports.ForTest(GinkgoT())

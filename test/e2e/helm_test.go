@@ -41,7 +41,7 @@ func install(ctx context.Context, chart, version string, more ...string) {
 	GinkgoHelper()
 	started := time.Now()
 	helm(ctx, slices.Concat([]string{"install", release, chart}, values(version), more)...)
-	sayf("installed %s in %s", version, time.Since(started).Round(100*time.Millisecond))
+	logf("installed %s in %s", version, time.Since(started).Round(100*time.Millisecond))
 }
 
 // keep annotates the simulated platforms and the store, so Helm keeps them on uninstall.

@@ -111,7 +111,7 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 		changeTeam(ctx, map[string]any{"retention": map[string]any{"inCluster": "0s"}})
 		begun := time.Now()
 		Eventually(gone(ctx, post)).WithContext(ctx).WithTimeout(leavesWithin).Should(BeTrue())
-		sayf("a post whose time was over has left after %s", time.Since(begun).Round(100*time.Millisecond))
+		logf("a post whose time was over has left after %s", time.Since(begun).Round(100*time.Millisecond))
 		Expect(api.get(ctx, "/posts/"+post.Name).body).To(Equal(whole))
 		Expect(api.get(ctx, "/posts?status=posted").body).To(Equal(listed))
 		again := api.post(ctx, "/posts", "leaves-the-cluster", request)
@@ -129,7 +129,7 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 			trouble(ctx)
 			begun := time.Now()
 			helm(ctx, "uninstall", release, "--wait")
-			sayf("uninstalled, %s, in %s", name, time.Since(begun).Round(100*time.Millisecond))
+			logf("uninstalled, %s, in %s", name, time.Since(begun).Round(100*time.Millisecond))
 			w.expectReleased(ctx)
 			Eventually(func() []string { return listInventory(ctx).without(before).withoutKept(ctx).remaining() }).WithContext(ctx).
 				WithTimeout(time.Minute).WithPolling(2*time.Second).Should(BeEmpty(), "no Job, account or role stays")
@@ -154,7 +154,7 @@ var _ = Describe("A post's guarantee", Ordered, func() {
 			err := k8s.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
 			return namespace.UID, client.IgnoreNotFound(err)
 		}).WithContext(ctx).ShouldNot(Equal(ended.UID), "the Team recreates the deleted namespace")
-		sayf("a namespace has ended, with the bucket gone, in %s", time.Since(begun).Round(100*time.Millisecond))
+		logf("a namespace has ended, with the bucket gone, in %s", time.Since(begun).Round(100*time.Millisecond))
 		for _, reason := range []string{v1alpha1.ReasonOutcomeAbandoned, v1alpha1.ReasonRecordAbandoned, v1alpha1.ReasonFileAbandoned} {
 			Eventually(namespacesWith(ctx, reason)).WithContext(ctx).Should(ContainElement(outlet), reason)
 		}

@@ -27,7 +27,7 @@ func memory(ctx context.Context, when string) {
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(used).NotTo(BeZero())
 			}).WithContext(ctx).Should(Succeed())
-			sayf("memory of %s %s: %d MiB", pod.Name, when, used>>20)
+			logf("memory of %s %s: %d MiB", pod.Name, when, used>>20)
 		}
 	}
 }

@@ -68,7 +68,7 @@ var _ = Describe("The quickstart", func() {
 		cmd.Stderr = progress
 		Expect(cmd.Run()).To(Succeed(), "the commands of the page")
 		Expect(out.String()).To(MatchRegexp("(?m)^"+regexp.QuoteMeta(site)+"/signin/link/[^/]+$"), "an address to sign in")
-		sayf("the quickstart: from the first command to a published post %s, to the end %s",
+		logf("the quickstart: from the first command to a published post %s, to the end %s",
 			progress.at.Round(100*time.Millisecond), time.Since(begun).Round(100*time.Millisecond))
 		for _, name := range []string{trial, demo} {
 			err := k8s.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})

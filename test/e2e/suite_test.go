@@ -128,8 +128,8 @@ func deleteNamespace(ctx context.Context, name string) {
 	}).WithContext(ctx).Should(BeTrue(), "namespace %s ends", name)
 }
 
-// sayf prints a measurement.
-func sayf(format string, args ...any) {
+// logf prints a measurement.
+func logf(format string, args ...any) {
 	GinkgoHelper()
 	fmt.Printf("e2e: "+format+"\n", args...)
 	AddReportEntry(fmt.Sprintf(format, args...))

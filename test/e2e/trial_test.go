@@ -38,7 +38,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 	It("publishes posts of every category created by another pod through REST", func(ctx SpecContext) {
 		memory(ctx, "with no posts")
 		v := send(ctx, "from a pod", 20, 2*time.Second, 0).settled(ctx)
-		sayf("by REST: %s", v)
+		logf("by REST: %s", v)
 		expectWhole(v, 20)
 		Expect(v.givenUp).To(BeZero())
 	})
@@ -95,7 +95,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 		trouble(ctx, now)
 		for _, sent := range []*traffic{now, later} {
 			v := sent.settled(ctx)
-			sayf("%s, with pods killed and the network cut: %s", sent.marker, v)
+			logf("%s, with pods killed and the network cut: %s", sent.marker, v)
 			expectWhole(v, sent.posts)
 			Expect(v.askable).To(BeZero(), "given up although the lookup is possible")
 		}
@@ -113,7 +113,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 		pass(ctx, scheduledAhead+over/5)
 		memory(ctx, fmt.Sprintf("with %d posts a minute", time.Minute/pace))
 		v := sent.settled(ctx)
-		sayf("undisturbed: %s", v)
+		logf("undisturbed: %s", v)
 		expectWhole(v, posts/4)
 		Expect(v.givenUp).To(BeZero())
 	})
@@ -122,7 +122,7 @@ var _ = Describe("An evaluation", Ordered, func() {
 		sent := send(ctx, "through restarts", posts, over, scheduledAhead)
 		n := restart(ctx, sent)
 		v := sent.settled(ctx)
-		sayf("%d roll-outs, one every %s: %s", n, restartEvery, v)
+		logf("%d roll-outs, one every %s: %s", n, restartEvery, v)
 		expectWhole(v, posts)
 		Expect(v.givenUp).To(BeZero(), "a roll-out does not interrupt calls")
 	})

@@ -74,7 +74,7 @@ func trouble(ctx context.Context, sent *traffic) {
 			switch {
 			case kind.node && !reached:
 				if round == 0 {
-					sayf("left out: %s. It takes a cluster of one node, and NODE, a command that runs another one there, such as "+
+					logf("left out: %s. It takes a cluster of one node, and NODE, a command that runs another one there, such as "+
 						"NODE='docker exec kind-control-plane'", kind.name)
 				}
 				continue

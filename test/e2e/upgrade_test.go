@@ -50,10 +50,10 @@ var _ = Describe("An installation of the previous version", Ordered, func() {
 		pass(ctx, scheduledAhead)
 		begun := time.Now()
 		helm(ctx, args()...)
-		sayf("%s took %s", change, time.Since(begun).Round(100*time.Millisecond))
+		logf("%s took %s", change, time.Since(begun).Round(100*time.Millisecond))
 		rolledOut(ctx, release+"-manager")
 		v := sent.settled(ctx)
-		sayf("through %s: %s", change, v)
+		logf("through %s: %s", change, v)
 		expectWhole(v, posts)
 		Expect(v.givenUp).To(BeZero(), "a roll-out does not interrupt calls")
 	},

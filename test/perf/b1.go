@@ -106,7 +106,7 @@ func (b *b1) floor(ctx context.Context, _ int) (float64, map[string]float64, err
 		if _, err := b.awaitNone(inner, notScheduled); err != nil {
 			return err
 		}
-		before = b.processorTime()
+		before = b.cpuTimes()
 		var err error
 		created, err = create.Finish()
 		return err
@@ -134,7 +134,7 @@ func (b *b1) herald(ctx context.Context, _ int) (float64, map[string]float64, er
 	if _, err := b.awaitNone(ctx, notScheduled); err != nil {
 		return 0, nil, err
 	}
-	before := b.processorTime()
+	before := b.cpuTimes()
 	profiled := b.profile(ctx, "B1")
 	created, err := load.Finish()
 	if err != nil {

@@ -93,7 +93,7 @@ func runB10(ctx context.Context, s *session, r *report, id string) (err error) {
 				return fmt.Errorf("%s: %w", receivers[i].what, err)
 			}
 			found[i].add(l, found[0], b.got.Load())
-			s.sayf("  %s round %d, %s: p50 %.1f ms, p99 %.1f ms, %d requests", id, round+1, receivers[i].what, l.P50, l.P99, b.got.Load())
+			s.logf("  %s round %d, %s: p50 %.1f ms, p99 %.1f ms, %d requests", id, round+1, receivers[i].what, l.P50, l.P99, b.got.Load())
 		}
 	}
 	values := map[string]any{"goal_ms": goalB3, "minutes": s.b10Minutes, "notifiers": notifiersEach * len(s.connected)}

@@ -70,7 +70,7 @@ func runB11(ctx context.Context, s *session, r *report, id string) error {
 			} else {
 				one.Ratio = 1
 			}
-			s.sayf("  %s round %d, managers: %d: %.1f s (%.2f), %.1f upload requests and %.2f writes per video", id, n+1, of.managers, one.Seconds, one.Ratio, one.Calls, one.Writes)
+			s.logf("  %s round %d, managers: %d: %.1f s (%.2f), %.1f upload requests and %.2f writes per video", id, n+1, of.managers, one.Seconds, one.Ratio, one.Calls, one.Writes)
 			found[i] = append(found[i], one)
 		}
 	}

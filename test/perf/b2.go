@@ -152,7 +152,7 @@ func (b *b2) floor(ctx context.Context, round int) (float64, map[string]float64,
 		return 0, nil, err
 	}
 	defer deliver.Kill()
-	before := b.processorTime()
+	before := b.cpuTimes()
 	result, err := deliver.Finish()
 	if err != nil {
 		return 0, nil, err
@@ -199,7 +199,7 @@ func (b *b2) herald(ctx context.Context, round int) (float64, map[string]float64
 	if b.published, err = b.publishCalls(ctx); err != nil {
 		return 0, nil, err
 	}
-	used := b.processorTime()
+	used := b.cpuTimes()
 	profiled := b.profile(ctx, b.id)
 	if err := b.awaitPublished(ctx, 2*b.b2Posts); err != nil {
 		return 0, nil, err
@@ -245,7 +245,7 @@ func (b *b2) schedule(ctx context.Context, round int) (time.Time, error) {
 			return due, nil
 		}
 		b.until *= 2
-		b.sayf("  the posts were not all accepted by their time; trying again with a lead of %s", b.until.Round(time.Second))
+		b.logf("  the posts were not all accepted by their time; trying again with a lead of %s", b.until.Round(time.Second))
 		if err := b.restart(ctx); err != nil {
 			return due, err
 		}
@@ -320,7 +320,7 @@ func (b *b2) logTimes(ctx context.Context, due, end time.Time) error {
 		return err
 	}
 	first, last := published[0].CreatedAt, published[len(published)-1].CreatedAt
-	b.sayf("  after their due time the first was published at %.2f s, the last at %.2f s, and all were settled at %.2f s",
+	b.logf("  after their due time the first was published at %.2f s, the last at %.2f s, and all were settled at %.2f s",
 		first.Sub(due).Seconds(), last.Sub(due).Seconds(), end.Sub(due).Seconds())
 	return nil
 }

@@ -75,7 +75,7 @@ func (t *timely) measure(ctx context.Context, id string) (lateness, error) {
 	if err != nil {
 		return lateness{}, err
 	}
-	t.sayf("  %s: %d posts are scheduled over the next %.1f minutes", id, posts, t.b3Minutes)
+	t.logf("  %s: %d posts are scheduled over the next %.1f minutes", id, posts, t.b3Minutes)
 	prepared := 0
 	if len(t.images) > 0 {
 		if err := waitUntil(ctx, begin); err != nil {

@@ -70,7 +70,7 @@ func runB4(ctx context.Context, s *session, r *report, id string) error {
 			return err
 		}
 		many := max(s.scaled(manyTeams), 2)
-		s.sayf("  B4: making %d teams", many)
+		s.logf("  B4: making %d teams", many)
 		teams, err = s.stack.MakeTeams(ctx, "many", many)
 		return err
 	})
@@ -111,7 +111,7 @@ func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err er
 	if err != nil {
 		return l, err
 	}
-	b.sayf("  B4: storing %d posts of %d team(s)", l.Posts, l.Teams)
+	b.logf("  B4: storing %d posts of %d team(s)", l.Posts, l.Teams)
 	stored, err := b.stack.StorePosts(ctx, l.Posts, newPostMix(b.sample, b.texts(), teams, l.Posts).post)
 	if err != nil {
 		return l, err
@@ -127,7 +127,7 @@ func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err er
 		return l, err
 	}
 	l.BytesPerPost = measure.Rounded((with-without)/float64(l.Posts), 0)
-	b.sayf("  B4: bytes of resident memory for a post: %.0f", l.BytesPerPost)
+	b.logf("  B4: bytes of resident memory for a post: %.0f", l.BytesPerPost)
 	return l, stored.Remove(ctx)
 }
 
@@ -145,7 +145,7 @@ func (b *b4) bareFloor(ctx context.Context, l *listing) error {
 	}
 	latency, err := b.requestAll(ctx, []bare.Request{{Method: http.MethodGet, URL: b.stack.Setup.URL(stack.Plain) + "?page=1", Status: http.StatusOK}})
 	l.FloorP99 = max(l.FloorP99, latency.P99)
-	b.sayf("  B4: a bare server: p50 %.2f ms, p99 %.2f ms", latency.P50, latency.P99)
+	b.logf("  B4: a bare server: p50 %.2f ms, p99 %.2f ms", latency.P50, latency.P99)
 	return err
 }
 
@@ -160,7 +160,7 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 	}
 	if l != nil {
 		l.Start = measure.Rounded(time.Since(started).Seconds(), 2)
-		b.sayf("  B4: the apiserver serves %.1f s after its start", l.Start)
+		b.logf("  B4: the apiserver serves %.1f s after its start", l.Start)
 		profiled := b.profile(ctx, fmt.Sprintf("B4-of-%d", len(teams)))
 		defer func() { err = errors.Join(err, profiled()) }()
 	}
@@ -185,7 +185,7 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 		}
 		l.Pages[page.name] = latency
 		l.P99 = max(l.P99, latency.P99)
-		b.sayf("  B4: %d team(s), %s page: p50 %.2f ms, p99 %.2f ms", len(teams), page.name, latency.P50, latency.P99)
+		b.logf("  B4: %d team(s), %s page: p50 %.2f ms, p99 %.2f ms", len(teams), page.name, latency.P50, latency.P99)
 	}
 	now, _ := stack.Memory(apiserver.PID())
 	return float64(now), nil

@@ -126,7 +126,7 @@ func (b *b5) idle(ctx context.Context) (map[string]float64, error) {
 			most[p.Name] = max(most[p.Name], inMiB(now))
 		}
 	}
-	b.sayf("  B5: without posts, MiB: %v", most)
+	b.logf("  B5: without posts, MiB: %v", most)
 	return most, nil
 }
 
@@ -177,7 +177,7 @@ func (b *b5) watched(ctx context.Context, way, source string, send func(context.
 		_, peak := stack.Memory(p.PID())
 		one.More[p.Name] = measure.Rounded(inMiB(peak)-b.before[p.Name], 1)
 	}
-	b.sayf("  B5: %s: a film of %.0f MiB sent in %.1f s, done %.1f s after; MiB more at the most: %v", way, inMiB(b.filmBytes), one.Put, one.Done, one.More)
+	b.logf("  B5: %s: a film of %.0f MiB sent in %.1f s, done %.1f s after; MiB more at the most: %v", way, inMiB(b.filmBytes), one.Put, one.Done, one.More)
 	return one, b.clear(ctx)
 }
 

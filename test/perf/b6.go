@@ -106,7 +106,7 @@ func runB6(ctx context.Context, s *session, r *report, id string) error {
 
 // storeFinished stores finished posts, and measures the size of one in the control plane.
 func (b *b6) storeFinished(ctx context.Context, posts int) error {
-	b.sayf("  B6: storing %d finished posts of one team", posts)
+	b.logf("  B6: storing %d finished posts of one team", posts)
 	before, err := b.atRest(ctx)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (b *b6) storeFinished(ctx context.Context, posts int) error {
 		return err
 	}
 	b.rest = after.perObject(before, posts)
-	b.sayf("  B6: at rest, a finished post takes %.1f KB of etcd and %.1f KB of kube-apiserver's heap", b.rest.etcd/1000, b.rest.kubeAPIServer/1000)
+	b.logf("  B6: at rest, a finished post takes %.1f KB of etcd and %.1f KB of kube-apiserver's heap", b.rest.etcd/1000, b.rest.kubeAPIServer/1000)
 	return nil
 }
 
@@ -180,7 +180,7 @@ func (b *b6) restart(ctx context.Context, due int) (first, last float64, err err
 		return 0, 0, err
 	}
 	first, last = shown[0].CreatedAt.Sub(started).Seconds(), shown[len(shown)-1].CreatedAt.Sub(started).Seconds()
-	b.sayf("  B6: of %d due posts the first was published %.2f s after the manager's start, the last after %.2f s", due, first, last)
+	b.logf("  B6: of %d due posts the first was published %.2f s after the manager's start, the last after %.2f s", due, first, last)
 	return measure.Rounded(first, 2), measure.Rounded(last, 2), errors.Join(b.stack.StopHerald(), posts.Remove(ctx), b.forgetShown(ctx))
 }
 
@@ -240,7 +240,7 @@ func (b *b6) doubt(ctx context.Context) (settled, memory float64, err error) {
 		return 0, 0, err
 	}
 	settled = end.Sub(earliest).Seconds()
-	b.sayf("  B6: %d calls in doubt are settled %.1f s after the earliest moment; the manager took %.0f MiB at the most", 2*posts, settled, memory)
+	b.logf("  B6: %d calls in doubt are settled %.1f s after the earliest moment; the manager took %.0f MiB at the most", 2*posts, settled, memory)
 	return measure.Rounded(settled, 1), memory, errors.Join(b.stack.StopHerald(), stored.Remove(ctx))
 }
 

@@ -93,7 +93,7 @@ func runB7(ctx context.Context, s *session, r *report, id string) error {
 	s.stack.ArmCrowds = true
 	defer func() { s.stack.ArmCrowds = false }()
 	for _, c := range s.crowds() {
-		s.sayf("  %s: %d posts to %d accounts", c.name, c.posts, c.accounts)
+		s.logf("  %s: %d posts to %d accounts", c.name, c.posts, c.accounts)
 		result, err := b.measure(ctx, c)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
@@ -147,7 +147,7 @@ func (b *b7) measure(ctx context.Context, c crowd) (crowded, error) {
 		if err != nil {
 			return one, err
 		}
-		b.sayf("    p50 %.0f ms, p99 %.0f ms, last %.0f ms, settled %.0f ms; %.0f calls in flight, %.0f writes until the first answers",
+		b.logf("    p50 %.0f ms, p99 %.0f ms, last %.0f ms, settled %.0f ms; %.0f calls in flight, %.0f writes until the first answers",
 			one.P50, one.P99, one.Last, one.Settled, one.Calls, one.Writes)
 		all = append(all, one)
 	}

@@ -54,7 +54,7 @@ func runB8(ctx context.Context, s *session, r *report, id string) error {
 	var teams []stack.Team
 	err := s.prepare(ctx, func() (err error) {
 		many := max(s.scaled(manyTeams), 2)
-		s.sayf("  B8: making %d teams", many)
+		s.logf("  B8: making %d teams", many)
 		teams, err = s.stack.MakeTeams(ctx, "kept", many)
 		return err
 	})
@@ -90,7 +90,7 @@ func (b *b8) measure(ctx context.Context, teams []stack.Team) (l archiveListing,
 	if err != nil {
 		return l, err
 	}
-	b.sayf("  B8: archiving %d posts of %d team(s)", l.Posts, l.Teams)
+	b.logf("  B8: archiving %d posts of %d team(s)", l.Posts, l.Teams)
 	files, err := b.stack.Store()
 	if err != nil {
 		return l, err
@@ -106,7 +106,7 @@ func (b *b8) measure(ctx context.Context, teams []stack.Team) (l archiveListing,
 		return l, err
 	}
 	l.MiBMore = measure.Rounded((with-without)/(1<<20), 1)
-	b.sayf("  B8: resident memory for the archived posts: %.1f MiB", l.MiBMore)
+	b.logf("  B8: resident memory for the archived posts: %.1f MiB", l.MiBMore)
 	for _, team := range teams {
 		err = errors.Join(err, writer.Remove(ctx, lists.Team{Namespace: team.Namespace, Name: team.Namespace}))
 	}
@@ -179,7 +179,7 @@ func (b *b8) serve(ctx context.Context, teams []stack.Team, posts int, l *archiv
 			}
 			l.Pages[kind.name+" "+name] = latency
 			l.P99 = max(l.P99, latency.P99)
-			b.sayf("  B8: %d team(s), %s, %s: p50 %.2f ms, p99 %.2f ms", len(teams), kind.name, name, latency.P50, latency.P99)
+			b.logf("  B8: %d team(s), %s, %s: p50 %.2f ms, p99 %.2f ms", len(teams), kind.name, name, latency.P50, latency.P99)
 		}
 	}
 	now, _ := stack.Memory(apiserver.PID())

@@ -68,7 +68,7 @@ func runHostile(ctx context.Context, s *session, r *report, id string) error {
 	r.limit("", "apiserver's memory, at most", fmt.Sprintf("%.0f MiB", h.APIServerMiB), fmt.Sprintf("≤ %.0f MiB", goalHostileMiB), h.APIServerMiB <= goalHostileMiB)
 	r.limit("", "etcd's growth, of all teams", fmt.Sprintf("%.0f MiB", h.EtcdMiB), fmt.Sprintf("≤ %.0f MiB", h.BudgetMiB), h.EtcdMiB <= h.BudgetMiB)
 	for _, name := range slices.Sorted(maps.Keys(h.Attacks)) {
-		s.sayf("  %-34s %s", name, tally(h.Attacks[name]))
+		s.logf("  %-34s %s", name, tally(h.Attacks[name]))
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (s *session) beset(ctx context.Context) (hostility, error) {
 	for _, p := range s.stack.Herald() {
 		pids[p.Name] = p.PID()
 	}
-	s.sayf("  %s: %d posts of the neighbours are due within %.1f minutes; the hostile team begins", hostileID, len(due), minutes)
+	s.logf("  %s: %d posts of the neighbours are due within %.1f minutes; the hostile team begins", hostileID, len(due), minutes)
 	end := begin.Add(time.Duration(minutes * float64(time.Minute)))
 	attacking, stop := context.WithDeadline(ctx, end)
 	defer stop()
@@ -195,7 +195,7 @@ func (n *neighbour) use(ctx context.Context, nth int) {
 	n.requests++
 	if err := errors.Join(posted, listed); err != nil {
 		n.refused++
-		n.sayf("  a neighbour's request failed: %v", err)
+		n.logf("  a neighbour's request failed: %v", err)
 	}
 }
 

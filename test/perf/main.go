@@ -67,7 +67,7 @@ func bench(ctx context.Context) error {
 			if !set.wanted[b.id] {
 				continue
 			}
-			s.sayf("%s: %s", b.id, b.title)
+			s.logf("%s: %s", b.id, b.title)
 			if err := b.run(ctx, s, report, b.id); err != nil {
 				return fmt.Errorf("%s: %w", b.id, err)
 			}

@@ -47,14 +47,14 @@ func (s *session) compare(ctx context.Context, id string, floor, herald side) (c
 				return c, err
 			}
 			rates[which] = rate
-			s.sayf("  %s round %d: %s %.1f/s", id, round+1, []string{"floor", "Herald"}[which], rate)
+			s.logf("  %s round %d: %s %.1f/s", id, round+1, []string{"floor", "Herald"}[which], rate)
 			if which == 0 {
 				c.FloorCPU = cpu
 			} else {
 				c.HeraldCPU = cpu
 			}
 		}
-		s.sayf("  %s round %d: ratio %.2f", id, round+1, rates[1]/rates[0])
+		s.logf("  %s round %d: ratio %.2f", id, round+1, rates[1]/rates[0])
 		c.FloorRates = append(c.FloorRates, measure.Rounded(rates[0], 1))
 		c.HeraldRates = append(c.HeraldRates, measure.Rounded(rates[1], 1))
 		c.Ratios = append(c.Ratios, measure.Rounded(rates[1]/rates[0], 3))

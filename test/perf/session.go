@@ -57,12 +57,12 @@ type session struct {
 	out      io.Writer
 }
 
-func (s *session) sayf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
+func (s *session) logf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
 // open starts all processes, with their state in dir, and connects the accounts. It stops Herald afterwards: each round
 // starts new processes.
 func (s *session) open(ctx context.Context, dir string) (err error) {
-	s.sayf("starting a control plane, the sandbox and Herald; connecting %d accounts of %d teams", s.connections, s.teams)
+	s.logf("starting a control plane, the sandbox and Herald; connecting %d accounts of %d teams", s.connections, s.teams)
 	built, bin := filepath.Join(s.root, "bin"), filepath.Join(dir, "bin")
 	// Copies do not change if `make` rebuilds the programs in the meantime.
 	for _, name := range []string{"herald", "herald-store", "herald-sandbox"} {
@@ -216,8 +216,8 @@ func inParallel[T any](ctx context.Context, items []T, work func(context.Context
 	return group.Wait()
 }
 
-// processorTime returns the CPU time of each process so far, by name.
-func (s *session) processorTime() map[string]time.Duration {
+// cpuTimes returns the CPU time of each process so far, by name.
+func (s *session) cpuTimes() map[string]time.Duration {
 	used := map[string]time.Duration{}
 	for _, p := range s.stack.Processes() {
 		used[p.Name] = stack.CPU(p.PID())
@@ -231,7 +231,7 @@ func (s *session) perPost(before map[string]time.Duration, posts int, others map
 	add := func(name string, used time.Duration) {
 		out[name] = measure.Rounded(used.Seconds()*1000/float64(posts), 3)
 	}
-	for name, used := range s.processorTime() {
+	for name, used := range s.cpuTimes() {
 		add(name, used-before[name])
 	}
 	for name, used := range others {

@@ -106,7 +106,7 @@ func (s *session) soak(ctx context.Context, length time.Duration) error {
 		}
 	}
 	begin := time.Now()
-	s.sayf("soak: %s of mixed load, faults, restarts and a hostile team", length)
+	s.logf("soak: %s of mixed load, faults, restarts and a hostile team", length)
 	using, stop := context.WithDeadline(ctx, begin.Add(length))
 	defer stop()
 	var all sync.WaitGroup
@@ -119,7 +119,7 @@ func (s *session) soak(ctx context.Context, length time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return errors.Join(failed, people.verify(ctx), measured.flat(s.sayf), s.unexpected())
+	return errors.Join(failed, people.verify(ctx), measured.flat(s.logf), s.unexpected())
 }
 
 // restart restarts the processes and ends the faults at their times.
@@ -130,7 +130,7 @@ func (s *session) restart(ctx context.Context, begin time.Time, length time.Dura
 			if err := waitUntil(ctx, begin.Add(time.Duration(nth)*fifth+fifth*time.Duration(r.at)/100)); err != nil {
 				return err
 			}
-			s.sayf("  after %s: restarting %s", time.Since(begin).Round(time.Second), r.process)
+			s.logf("  after %s: restarting %s", time.Since(begin).Round(time.Second), r.process)
 			if err := s.stack.Restart(ctx, r.process, r.kill); err != nil {
 				return err
 			}

@@ -124,11 +124,11 @@ func number(ctx context.Context, url, pattern string) (float64, error) {
 }
 
 // flat returns an error if a process has grown.
-func (r *readings) flat(sayf func(format string, args ...any)) (err error) {
+func (r *readings) flat(logf func(format string, args ...any)) (err error) {
 	for _, key := range slices.Sorted(maps.Keys(r.all)) {
 		s := r.all[key]
 		second, last, ok := s.medians(r.length)
-		sayf("  %-40s second fifth %s, last fifth %s, ratio %.2f", key, s.format(second), s.format(last), last/max(second, 1))
+		logf("  %-40s second fifth %s, last fifth %s, ratio %.2f", key, s.format(second), s.format(last), last/max(second, 1))
 		if !ok {
 			err = errors.Join(err, fmt.Errorf("%s has grown from %s to %s, more than %.2f times and %s", key, s.format(second), s.format(last), s.ratio, s.format(s.more)))
 		}

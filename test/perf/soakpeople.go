@@ -307,12 +307,12 @@ func (p *people) verify(ctx context.Context) error {
 		}
 	}
 	for way, answers := range p.answers {
-		p.sayf("  %-32s %s", way, tally(answers))
+		p.logf("  %-32s %s", way, tally(answers))
 		if answers["successful"] == 0 {
 			err = errors.Join(err, fmt.Errorf("%s: none was successful", way))
 		}
 	}
-	p.sayf("  of %d accepted posts, %d were lost and %d published twice; the outcome of %d requests is unknown", len(p.due), len(lost), twice, len(p.unsure))
+	p.logf("  of %d accepted posts, %d were lost and %d published twice; the outcome of %d requests is unknown", len(p.due), len(lost), twice, len(p.unsure))
 	return err
 }
 

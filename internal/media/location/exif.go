@@ -190,7 +190,7 @@ func (t *tiff) visit(d *directory, e entry) (leads []int64) {
 	return nil
 }
 
-// cleanWithin cleans nested metadata in another format. It does not recurse into EXIF, which might never end.
+// cleanWithin cleans nested metadata in another format. It skips EXIF inside Photoshop resources, to bound the recursion.
 func cleanWithin(tag uint16, data []byte) {
 	switch tag {
 	case tagXMP:

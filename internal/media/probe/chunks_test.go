@@ -80,8 +80,8 @@ func TestChunksReturnReadErrors(t *testing.T) {
 	}
 }
 
-// FuzzChunks checks that a decodable PNG can be decoded without the chunks that its picture does not need, and has the
-// same size.
+// FuzzChunks checks that if a PNG's configuration can be decoded, it can also be decoded without the chunks that the
+// picture does not need, and has the same dimensions.
 func FuzzChunks(f *testing.F) {
 	f.Add(file(f, "picture.png"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -15,7 +15,7 @@ func (f *film) description(b box) error {
 	if err != nil || u32(data[count:]) == 0 {
 		return err
 	}
-	f.track().entry, err = f.header(b.start+fixed, b.end)
+	f.currentTrack().entry, err = f.header(b.start+fixed, b.end)
 	return err
 }
 

@@ -24,7 +24,7 @@ type Header struct {
 	Orientation int
 	// Profile is the ICC profile of the colors, or nil for sRGB.
 	Profile []byte
-	// Inks means that the pixels are inks (CMYK) rather than light.
+	// Inks means that the image has four color components (CMYK or YCCK).
 	Inks bool
 	// Gamma is the exponent of a PNG's light values (gAMA, cICP), unless a chunk with higher precedence is present (PNG,
 	// third edition, section 4.3). It is zero for sRGB.

@@ -67,11 +67,11 @@ const budget = 32 << 20
 // sniffed is the number of bytes at the start of a file that determine its type.
 const sniffed = 3072
 
-// isFilm reports whether a file may be an MP4 or QuickTime video, judging by its first bytes and by the type that the
+// isVideo reports whether a file may be an MP4 or QuickTime video, judging by its first bytes and by the type that the
 // sniffing library found. The library names a video after its brand, which identifies the program that wrote it: 3gp4
 // is from Android, dby1 from Dolby's tools. The brand may also be missing, or come after other boxes. HEIC, AVIF and
 // JPEG 2000 images use the same boxes.
-func isFilm(head []byte, found string) bool {
+func isVideo(head []byte, found string) bool {
 	const kindAt, kindEnd = 4, 8
 	if len(head) < kindEnd || strings.HasPrefix(found, "image/") {
 		return false
@@ -116,7 +116,7 @@ func examine(file *store.BlockReader, size int64, declared string) (Facts, error
 		found = string(v1alpha1.MimePNG)
 	}
 	declaredFilm := declared == string(v1alpha1.MimeMP4) || declared == string(v1alpha1.MimeQuickTime)
-	if found != declared && (!declaredFilm || !isFilm(head, found)) {
+	if found != declared && (!declaredFilm || !isVideo(head, found)) {
 		return Facts{}, &InvalidFileError{
 			Reason:  v1alpha1.ReasonWrongType,
 			Message: fmt.Sprintf("The file was declared as %s, but its content is %s. Correct the declared type, or convert the file.", declared, named(found)),

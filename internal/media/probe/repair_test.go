@@ -98,8 +98,8 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// FuzzMend checks that repairing a decodable JPEG does not change its picture.
-func FuzzMend(f *testing.F) {
+// FuzzRepair checks that repairing a decodable JPEG does not change its picture.
+func FuzzRepair(f *testing.F) {
 	for _, name := range []string{"picture.jpg", "restarts.jpg", "channels.jpg", "progressive.jpg"} {
 		f.Add(file(f, name), 500)
 	}

@@ -156,14 +156,14 @@ func (f *film) readTrack(path string, b box) (err error) {
 	case "trak/tkhd":
 		return f.display(b)
 	case "trak/edts":
-		f.track().edited = true
+		f.currentTrack().edited = true
 	case "mdia/mdhd":
-		t := f.track()
+		t := f.currentTrack()
 		t.timescale, t.length, err = f.times(b)
 	case "mdia/hdlr":
 		return f.handler(b)
 	case "stbl/stts":
-		f.track().times = b
+		f.currentTrack().times = b
 	case "stbl/stsd":
 		return f.description(b)
 	case "traf/tfhd":
@@ -174,7 +174,7 @@ func (f *film) readTrack(path string, b box) (err error) {
 	return err
 }
 
-func (f *film) track() *track { return &f.tracks[len(f.tracks)-1] }
+func (f *film) currentTrack() *track { return &f.tracks[len(f.tracks)-1] }
 
 // handler reads hdlr, which distinguishes video and sound tracks (ISO 14496-12, section 8.4.3). QuickTime tracks have
 // additional handlers after the relevant one.
@@ -186,9 +186,9 @@ func (f *film) handler(b box) error {
 	}
 	switch string(data[kind:]) {
 	case "vide":
-		f.track().video = true
+		f.currentTrack().video = true
 	case "soun":
-		f.track().sound = true
+		f.currentTrack().sound = true
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func (f *film) display(b box) error {
 	if err != nil {
 		return err
 	}
-	t := f.track()
+	t := f.currentTrack()
 	t.id = u32(data[4+2*wide:])
 	t.presented = knownDuration(number(data[12+2*wide:], wide), wide)
 	data = data[28+3*wide:] // The matrix, which has nine cells, and the size.

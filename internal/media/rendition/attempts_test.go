@@ -96,7 +96,7 @@ func TestAmbiguousFailureIsRetriedThreeTimes(t *testing.T) {
 }
 
 // Caches with the same slots take turns, because they share memory.
-func TestShelvesShareTurns(t *testing.T) {
+func TestCachesShareSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns, files := rendition.NewSlots(1), newMemory()
 		images, videos := rendition.NewCache(files, turns), rendition.NewCache(files, turns)

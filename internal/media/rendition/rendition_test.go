@@ -278,7 +278,7 @@ func TestBytesFit(t *testing.T) {
 }
 
 // The meaning of colors must not be lost: a red in a wide-gamut profile is a different red.
-func TestColourProfileIsPreserved(t *testing.T) {
+func TestColorProfileIsPreserved(t *testing.T) {
 	profile := make([]byte, 70_000)
 	copy(profile[16:], "RGB ")
 	copy(profile[len(profile)-4:], "end.")

@@ -34,8 +34,8 @@ type Element struct {
 // Get locates an element of the page. An empty name matches any name. It is an error if there are several matches.
 func (p *Page) Get(role, name string) *Element { return &Element{page: p, role: role, name: name} }
 
-// GetPart locates an element of the page by part of its name.
-func (p *Page) GetPart(role, part string) *Element {
+// GetByPartialName locates an element of the page by part of its name.
+func (p *Page) GetByPartialName(role, part string) *Element {
 	return &Element{page: p, role: role, name: part, part: true}
 }
 
@@ -49,8 +49,8 @@ func (e *Element) Get(role, name string) *Element {
 	return &Element{page: e.page, within: e, role: role, name: name}
 }
 
-// GetPart locates an element within this one by part of its name.
-func (e *Element) GetPart(role, part string) *Element {
+// GetByPartialName locates an element within this one by part of its name.
+func (e *Element) GetByPartialName(role, part string) *Element {
 	return &Element{page: e.page, within: e, role: role, name: part, part: true}
 }
 

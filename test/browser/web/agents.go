@@ -18,7 +18,7 @@ func (s Site) Agents() error { return s.menu(linkAgents) }
 // ChooseLevel chooses a level on the consent page. The lowest level comes first, and the labels of the others start
 // with its word.
 func ChooseLevel(page *chrome.Page, level string) error {
-	return page.Get("group", groupMay).GetPart("radio", level).Nth(0).Check(true)
+	return page.Get("group", groupMay).GetByPartialName("radio", level).Nth(0).Check(true)
 }
 
 // AllowAgent approves the chosen level on the consent page, or the highest level if none is chosen.

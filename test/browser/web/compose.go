@@ -75,14 +75,14 @@ func (s Site) Compose(draft Draft) error {
 
 func (s Site) choose(target Target) error {
 	accounts := s.Page.Get("group", groupAccounts)
-	if err := accounts.GetPart("checkbox", target.Account).Check(true); err != nil || target.Text == "" {
+	if err := accounts.GetByPartialName("checkbox", target.Account).Check(true); err != nil || target.Text == "" {
 		return err
 	}
 	title := Titles[target.Platform]
 	if err := accounts.Get("DisclosureTriangle", otherText+" "+title).Click(); err != nil {
 		return err
 	}
-	return accounts.GetPart("textbox", "on "+title).Fill(target.Text)
+	return accounts.GetByPartialName("textbox", "on "+title).Fill(target.Text)
 }
 
 // upload adds the files and waits until they are stored.
@@ -98,11 +98,11 @@ func (s Site) upload(draft Draft) error {
 		return err
 	}
 	if len(draft.Files) > 1 {
-		if err := area.GetPart("button", "Choose files").Choose(draft.Files[1:]...); err != nil {
+		if err := area.GetByPartialName("button", "Choose files").Choose(draft.Files[1:]...); err != nil {
 			return err
 		}
 	}
-	if err := area.GetPart("button", "Remove").Nth(len(draft.Files) - 1).Wait(); err != nil {
+	if err := area.GetByPartialName("button", "Remove").Nth(len(draft.Files) - 1).Wait(); err != nil {
 		return err
 	}
 	return s.Page.WaitFor("the files are in the store", `[...document.querySelectorAll("[data-files] > *")].every((item) => item.querySelector("input[type=hidden]"))`)
@@ -124,7 +124,7 @@ func (s Site) Schedule(at time.Time) error {
 	if err := s.when(Later); err != nil {
 		return err
 	}
-	if err := s.Page.GetPart("DateTime", fieldTime).Fill(at.In(s.Zone).Format("2006-01-02T15:04")); err != nil {
+	if err := s.Page.GetByPartialName("DateTime", fieldTime).Fill(at.In(s.Zone).Format("2006-01-02T15:04")); err != nil {
 		return err
 	}
 	return s.Page.Get("button", schedule).Follow()

@@ -21,7 +21,9 @@ func DemoHandle(platform string) string {
 }
 
 // Allow grants the client access to the account, on a platform's consent page.
-func Allow(page *chrome.Page, handle string) error { return page.GetPart("link", handle).Click() }
+func Allow(page *chrome.Page, handle string) error {
+	return page.GetByPartialName("link", handle).Click()
+}
 
 // Deny denies access, on a platform's consent page.
 func Deny(page *chrome.Page) error { return page.Get("link", "Do not allow").Click() }

@@ -42,7 +42,7 @@ func (s Site) SignIn(link string) error {
 func (s Site) SignInWithProvider(who string) error {
 	return steps(
 		func() error { return s.Page.Open(s.URL + "/signin") },
-		s.Page.GetPart("link", signIn).Follow,
+		s.Page.GetByPartialName("link", signIn).Follow,
 		s.Page.Get("link", who).Follow,
 		s.Page.Get("navigation", mainMenu).Wait,
 	)
@@ -53,7 +53,7 @@ func (s Site) SignOut() error { return s.Page.Get("button", signOut).Follow() }
 
 // menu opens a page from the menu.
 func (s Site) menu(link string) error {
-	return s.Page.Get("navigation", mainMenu).GetPart("link", link).Follow()
+	return s.Page.Get("navigation", mainMenu).GetByPartialName("link", link).Follow()
 }
 
 // Overview opens the team's overview.
@@ -77,7 +77,7 @@ func (s Site) Team() error { return s.menu(linkTeam) }
 // ToConsent goes from the Accounts page to the platform's consent page.
 func (s Site) ToConsent(platform string) error {
 	return steps(
-		s.Page.GetPart("button", connect+" "+Titles[platform]).Click,
+		s.Page.GetByPartialName("button", connect+" "+Titles[platform]).Click,
 		// An intermediate page redirects automatically.
 		func() error { return s.Page.WaitURL("redirect_uri=") },
 		s.Page.Settle,

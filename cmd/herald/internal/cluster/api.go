@@ -85,10 +85,10 @@ func (a *API) syncClock(ctx context.Context, log *slog.Logger) {
 }
 
 const (
-	// apiPatience is how long a starting process waits for the Kubernetes API, alive but not ready. Upgrading a control
+	// apiTimeout is how long a starting process waits for the Kubernetes API, alive but not ready. Upgrading a control
 	// plane takes a few minutes. A process that exited instead would wait up to five more minutes in Kubernetes' restart
 	// backoff.
-	apiPatience = 15 * time.Minute
+	apiTimeout = 15 * time.Minute
 	// apiPause is the pause between two attempts.
 	apiPause = 2 * time.Second
 	// apiSilence is the interval between log lines about the wait.
@@ -108,11 +108,11 @@ func waitForAPI(ctx context.Context, clk clock.Clock, log *slog.Logger, check fu
 				log.InfoContext(ctx, "The Kubernetes API can be used; starting", "waited", waited)
 			}
 			return err
-		case waited >= apiPatience:
-			return fmt.Errorf("gave up after %s: %w", apiPatience, err)
+		case waited >= apiTimeout:
+			return fmt.Errorf("gave up after %s: %w", apiTimeout, err)
 		case loggedAt.IsZero() || clk.Since(loggedAt) >= apiSilence:
 			loggedAt = clk.Now()
-			log.WarnContext(ctx, "The Kubernetes API cannot be used yet; waiting for it, not ready", "error", err, "for", apiPatience-waited)
+			log.WarnContext(ctx, "The Kubernetes API cannot be used yet; waiting for it, not ready", "error", err, "for", apiTimeout-waited)
 		}
 		select {
 		case <-clk.After(apiPause):

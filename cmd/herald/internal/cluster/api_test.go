@@ -47,7 +47,7 @@ func TestAwait(t *testing.T) {
 		"there":       {"no problem is logged", 0, nil, 0, "", 0, 0},
 		"a moment":    {"a control plane was restarted", 10 * time.Second, nil, 0, "", 2, 10 * time.Second},
 		"an upgrade":  {"the log reports each minute of waiting, and its end", 5 * time.Minute, nil, 0, "", 6, 5 * time.Minute},
-		"away":        {"the wait is limited, and Kubernetes restarts the process", time.Hour, nil, 0, "gave up after 15m0s", 15, apiPatience},
+		"away":        {"the wait is limited, and Kubernetes restarts the process", time.Hour, nil, 0, "gave up after 15m0s", 15, apiTimeout},
 		"too old":     {"waiting would not help", 10 * time.Second, errors.New("too old"), 0, "too old", 1, 10 * time.Second},
 		"immediately": {"no problem is logged", 0, errors.New("too old"), 0, "too old", 0, 0},
 		"stopped":     {"a stopped process ends", time.Hour, nil, 20 * time.Second, "", 1, 20 * time.Second},

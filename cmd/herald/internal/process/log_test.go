@@ -28,13 +28,13 @@ import (
 
 const managerFile = "apiVersion: config.herald.dev/v1alpha1\nkind: ManagerConfiguration\n"
 
-// tellingClock signals each wait for its ticker.
-type tellingClock struct {
+// signalingClock signals each wait for its ticker.
+type signalingClock struct {
 	clock.WithTicker
 	waits chan struct{}
 }
 
-func (c tellingClock) NewTicker(d time.Duration) clock.Ticker {
+func (c signalingClock) NewTicker(d time.Duration) clock.Ticker {
 	return tellingTicker{c.WithTicker.NewTicker(d), c.waits}
 }
 
@@ -71,7 +71,7 @@ func TestLive(t *testing.T) {
 	waits := make(chan struct{})
 	following.Go(func() {
 		live := &configWatcher[*configv1alpha1.ManagerConfiguration]{path: path, load: config.Manager, apply: reloadManager(log, stop), log: log.Logger}
-		live.watch(ctx, tellingClock{fake, waits})
+		live.watch(ctx, signalingClock{fake, waits})
 	})
 	defer following.Wait()
 	defer cancel()

@@ -47,11 +47,11 @@ const (
 // armTimeout limits the writes that arm a group. Posts that would join it wait for them.
 const armTimeout = 2 * time.Second
 
-// ArmPause is the pause in arming groups after a failure, and rightsPause is the pause if the manager's role does not
+// ArmPause is the pause in arming groups after a failure, and permissionPause is the pause if the manager's role does not
 // include Leases.
 const (
-	ArmPause    = time.Second
-	rightsPause = time.Minute
+	ArmPause        = time.Second
+	permissionPause = time.Minute
 )
 
 // The annotations of a group's Lease: the state of the group that it holds, for human readers, and the versions of the
@@ -85,7 +85,7 @@ type GroupOptions struct {
 	Owners func(ctx context.Context) []metav1.OwnerReference
 	// Within limits the time for opening a group, and for closing one. It is a claim's send window.
 	Within time.Duration
-	// Failpoint is called at the named points.
+	// Failpoint is called at the failpoints of this package.
 	Failpoint func(point string)
 	Log       logr.Logger
 }
@@ -296,7 +296,7 @@ func (g *Groups) arm(ctx context.Context, due time.Time) (*group, error) {
 			case err != nil:
 				pause := ArmPause
 				if g.paused = ErrNoGroupYet; apierrors.IsForbidden(err) {
-					pause, g.paused = rightsPause, ErrNoGroup
+					pause, g.paused = permissionPause, ErrNoGroup
 				}
 				g.pausedUntil = g.o.Clock.Now().Add(pause)
 				g.o.Log.Error(err, "cannot arm a group; posts that are not armed are claimed when they are due", "lease", g.leaseName(slot), "pause", pause)

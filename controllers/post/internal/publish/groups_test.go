@@ -314,7 +314,7 @@ func TestJoinFails(t *testing.T) {
 		pause time.Duration
 	}{
 		"an unavailable API server is retried soon, and so are the posts":                             {errors.New("away"), ErrNoGroupYet, ArmPause},
-		"a role from an earlier version will not change in time: posts are claimed when they are due": {apierrors.NewForbidden(coordinationv1.Resource("leases"), "", nil), ErrNoGroup, rightsPause},
+		"a role from an earlier version will not change in time: posts are claimed when they are due": {apierrors.NewForbidden(coordinationv1.Resource("leases"), "", nil), ErrNoGroup, permissionPause},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0

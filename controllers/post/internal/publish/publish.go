@@ -68,7 +68,7 @@ type Publisher struct {
 	ClaimStarted func(d *Delivery, due time.Time)
 	// ClaimExpired is called when a claim was not stored within SendWindow, so nothing is sent.
 	ClaimExpired func()
-	// Failpoint is called at the named points.
+	// Failpoint is called at the failpoints of this package.
 	Failpoint func(point string)
 	Log       logr.Logger
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// The first and the longest pause that Herald makes between status queries for a container.
+// firstPause and longestPause are Herald's initial and maximum intervals between container status polls.
 const firstPause, longestPause = 300 * time.Millisecond, 3 * time.Second
 
 // platform makes the same calls for an account as Herald does.
