@@ -152,7 +152,7 @@ func TestBegunUpload(t *testing.T) {
 		if code(err) != tc.want || err == nil && got != tc.got || len(f.awaited) != tc.awaited {
 			t.Errorf("%s: %q, %v, %d deadlines; want %q, %q, %d (%s)", name, got, err, len(f.awaited), tc.got, tc.want, tc.awaited, tc.reason)
 		}
-		if tc.want == "NOT_FOUND" && !strings.Contains(err.Error(), "this upload is over") {
+		if tc.want == "NOT_FOUND" && !strings.Contains(err.Error(), "upload the file again") {
 			t.Errorf("%s: %v does not name the remedy (%s)", name, err, tc.reason)
 		}
 		if tc.parts != nil {
