@@ -264,7 +264,7 @@ func TestKeyThatCannotBeRead(t *testing.T) {
 	s.Posts = p
 	in := hello("acme")
 	in.IdempotencyKey = "k"
-	if _, err := s.CreatePost(t.Context(), caller, in); code(err) != "internal" || !strings.Contains(err.Error(), "read what was created") || p.creates != 0 {
+	if _, err := s.CreatePost(t.Context(), caller, in); code(err) != "internal" || !strings.Contains(err.Error(), "created with an Idempotency-Key") || p.creates != 0 {
 		t.Errorf("error %v after %d creates, want none, because the post may exist", err, p.creates)
 	}
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // TestVersion1MatchesRecording compares the tools and responses of version 1 with a recording from before version 2,
-// byte for byte. testdata/version1.jsonl contains the requests, each followed by its response.
+// byte for byte. Since then only the descriptions of tools and fields were revised. testdata/version1.jsonl contains the
+// requests, each followed by its response.
 func TestVersion1MatchesRecording(t *testing.T) {
 	t.Parallel()
 	recording, err := os.ReadFile("testdata/version1.jsonl")
