@@ -101,7 +101,7 @@ var _ = Describe("A post that retries a failed one", func() {
 		Expect(k8s.Delete(ctx, failed.DeepCopy())).To(Succeed())
 		Eventually(phase(ctx, retry)).Should(Equal(v1alpha1.PhaseFailed))
 		Expect(readyReason(ctx, retry)).To(Equal(v1alpha1.ReasonRetryRefused))
-		Expect(messageOf(ctx, retry)()).To(ContainSubstring("does not exist any more"))
+		Expect(messageOf(ctx, retry)()).To(ContainSubstring("no longer exists"))
 		Expect(publishesBy(t.account)).To(Equal(1), "the refused call")
 	})
 

@@ -96,7 +96,7 @@ func TestDecideRetry(t *testing.T) {
 		"unfinished": {"the target may still be published", func(s *situation) {
 			s.retries(func(o *v1alpha1.Post, _ *v1alpha1.TargetStatus) { o.Status.Finished = false })
 		}, []string{"write", waits}, "is not finished"},
-		"deleted": {"the original no longer exists", func(s *situation) { s.retries(nil); s.Original.Post = nil }, []string{"write", "wait"}, "does not exist any more"},
+		"deleted": {"the original no longer exists", func(s *situation) { s.retries(nil); s.Original.Post = nil }, []string{"write", "wait"}, "no longer exists"},
 		"deleted after the reservation": {"no other post can retry it", func(s *situation) {
 			s.retries(nil)
 			s.Original.Post, s.Post.Status.Retry = nil, &v1alpha1.RetryStatus{Object: "first-uid", Targets: []int32{0}}
