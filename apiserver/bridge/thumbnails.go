@@ -23,9 +23,10 @@ const (
 	thumbnailReads = 8
 )
 
-// Thumbnails returns previews of the named files, for a list, with the address of a small picture. It omits files that are not pictures, cannot be read, or are larger
-// than maxThumbnail and have no small picture: a list is complete without them. A file is read at most once in ten minutes, so the preview of a recently deleted file may
-// not load.
+// Thumbnails returns previews of the named files, for a list, with the address of a small picture. It omits files that
+// are not pictures, cannot be read, or are larger than maxThumbnail and have no small picture: a list is complete
+// without them. The preview of an uploaded file is cached for ten minutes, so that of a recently deleted file may not
+// load.
 func (s *Service) Thumbnails(ctx context.Context, caller Caller, names []string) map[string]MediaPreview {
 	found := map[string]MediaPreview{}
 	files := s.Previews(caller)

@@ -121,8 +121,8 @@ func hostOf(address string) string {
 }
 
 // FormAction returns the source that the consent page's form-action directive must allow in addition to 'self'.
-// Browsers check the redirects after a form submission against it (CSP 3, form-action), including redirects by the client's own
-// site.
+// Browsers check the redirects after a form submission against it (CSP 3, form-action), including redirects by the
+// client's own site.
 func FormAction(address string) string {
 	u, err := url.Parse(address)
 	switch {

@@ -86,7 +86,7 @@ var _ = Describe("A team's usage", func() {
 		Expect(asked).To(HaveKey("*v1.Namespace"), "a watch may have missed an event")
 	})
 
-	// reserve reserves something for a post, with a UID as its delivery does.
+	// reserve reserves something for a post: with a UID as its delivery does, otherwise as the request to create it.
 	reserve := func(ctx context.Context, at time.Time, post string, uid types.UID, count int) {
 		GinkgoHelper()
 		uses := []usage.Use{{Count: count, At: at}}

@@ -60,8 +60,8 @@ func ParseExceeded(err error) (Exceeded, bool) {
 	return e, errUsed == nil && errLimit == nil
 }
 
-// isQuotaUnknown reports whether Kubernetes rejected a create because it has not counted the existing objects yet, as
-// Herald's kinds were installed a moment ago.
+// isQuotaUnknown reports whether Kubernetes rejected a create because it has not counted the existing objects yet. This
+// happens if Herald's kinds were installed a moment ago; a new quota rejects nothing until they have been counted.
 func isQuotaUnknown(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "status unknown for quota: ")
 }

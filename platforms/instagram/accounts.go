@@ -35,8 +35,8 @@ func (p *Platform) Identify(ctx context.Context, token platforms.Token) (platfor
 	return identity, nil
 }
 
-// ownAccount is the account in responses to Instagram's login. UserID is the professional account's id, which is used
-// in paths; ID is only valid within this app.
+// ownAccount is the account in responses to calls with a token of Instagram's login. UserID is the professional
+// account's id, which is used in paths; ID is only valid within this app.
 type ownAccount struct {
 	meta.Account
 

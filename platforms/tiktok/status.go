@@ -36,8 +36,8 @@ const (
 	// firstPause and longestPause bound the pauses between status calls. TikTok allows 30 per minute.
 	firstPause   = 300 * time.Millisecond
 	longestPause = 4 * time.Second
-	// askTimes is the maximum number of status calls while TikTok processes a post, which takes up to ten seconds.
-	// idTimes is the maximum while waiting for a finished post's public id, which takes up to two.
+	// askTimes is the maximum number of status calls while TikTok processes a post: their pauses take about nine
+	// seconds. idTimes is the maximum while waiting for a finished post's public id: about two seconds.
 	askTimes = 6
 	idTimes  = 4
 )

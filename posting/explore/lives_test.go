@@ -34,7 +34,7 @@ type bounds struct {
 	// lives is the number of objects per schedule that have the name, and targets is their maximum number of accounts.
 	lives, targets int
 	// later enables scheduled posts. rewinds is the maximum number of rollbacks. begins is the maximum number of times
-	// that a manager starts and cannot detect a rollback, or detects it wrongly.
+	// that a manager starts and cannot detect a rollback, or wrongly detects one.
 	later           bool
 	rewinds, begins int
 	// cancels allows a scheduled post to be cancelled if its object shows no call.

@@ -39,7 +39,7 @@ type Decision struct {
 	Create []Occurrence
 	// SkipThrough is the time through which further occurrences are skipped, or zero.
 	SkipThrough time.Time
-	// Missed is an occurrence that is skipped because it is too late for it, or zero. Earlier ones may have been skipped
+	// Missed is the first occurrence that is skipped because it is too late for it, or zero. Later ones may be skipped
 	// too.
 	Missed time.Time
 	// Next is the time of the first post that is not created yet, or zero if there is none.

@@ -22,7 +22,8 @@ func TestArmedCalls(t *testing.T) {
 		queued [][2]string
 		// unopened lists the calls whose group is not open.
 		unopened []string
-		// late is the time between the armed calls and a post for account 1 that is due after them.
+		// late is the time after the armed calls at which a post that waits for account 1 is due. If it is negative, the
+		// post is due before them.
 		late time.Duration
 		// ended lists the calls that end, in order.
 		ended []string
