@@ -213,8 +213,8 @@ var _ = Describe("posts with media", Ordered, func() {
 			Entry("music on a video", film("mp4", tiktok(`"tiktok_auto_add_music":true`)), "targets[0].tiktok_auto_add_music: only a post of category image may have it"),
 			Entry("a duet on images", images(1, tiktok(`"tiktok_allow_duet":true`)), "targets[0].tiktok_allow_duet: only a post of category video may have it"),
 			Entry("a stitch on images", images(1, tiktok(`"tiktok_allow_stitch":false`)), "targets[0].tiktok_allow_stitch: "),
-			Entry("an inbox draft with music", images(1, tiktok(`"tiktok_draft":true,"tiktok_auto_add_music":true`)), "targets[0].tiktok_auto_add_music: cannot stand beside tiktok_draft"),
-			Entry("an inbox draft with a privacy level", film("mp4", tiktok(`"tiktok_draft":true,"tiktok_privacy_level":"SELF_ONLY"`)), "targets[0].tiktok_privacy_level: cannot stand beside tiktok_draft"),
+			Entry("an inbox draft with music", images(1, tiktok(`"tiktok_draft":true,"tiktok_auto_add_music":true`)), "targets[0].tiktok_auto_add_music: cannot be combined with tiktok_draft"),
+			Entry("an inbox draft with a privacy level", film("mp4", tiktok(`"tiktok_draft":true,"tiktok_privacy_level":"SELF_ONLY"`)), "targets[0].tiktok_privacy_level: cannot be combined with tiktok_draft"),
 		)
 
 		It("lists the levels that a private account offers, and does not post", func(ctx SpecContext) {

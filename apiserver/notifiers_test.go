@@ -208,7 +208,7 @@ var _ = Describe("Notifiers, by version 2", func() {
 			Expect(admin.Status().Update(ctx, n)).To(Succeed())
 			Expect(t.callV2(ctx, "GET", "/notifiers/failures/deliveries", "").body).To(ContainSubstring(`"resend_requested":false`))
 		}
-		t.callV2(ctx, "POST", "/notifiers/failures/resend", `{"delivery_id":"msg_2"}`).mustFail(404, "NOT_FOUND", `no notification "msg_2"`)
+		t.callV2(ctx, "POST", "/notifiers/failures/resend", `{"delivery_id":"msg_2"}`).mustFail(404, "NOT_FOUND", `no longer has notification "msg_2"`)
 		t.callV2(ctx, "POST", "/notifiers/failures/resend", `{}`).mustFail(400, "VALIDATION_ERROR", "delivery_id: is missing")
 		t.callV2(ctx, "GET", "/notifiers/nothing/deliveries", "").mustFail(404, "NOT_FOUND", `no notifier "nothing"`)
 	})

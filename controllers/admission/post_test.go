@@ -207,7 +207,7 @@ var _ = Describe("applying a post", func() {
 		Entry("an image as a video", "spec.video.mediaRef.name", "a video post shows a video", videoOf("png")),
 		Entry("a video that is too large for X", "spec.video.mediaRef.name", "x accepts at most 536870912", videoOf("mp4-600mb")),
 		Entry("a file that was rejected", "spec.image.mediaRefs[0].name", "was rejected", imageOf("rejected")),
-		Entry("a thumbnail after the end", "spec.video.thumbnailOffsetMillis", "behind the end", videoOf("mp4"), func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = new(int32(120001)) }),
+		Entry("a thumbnail after the end", "spec.video.thumbnailOffsetMillis", "after the end", videoOf("mp4"), func(s *v1alpha1.PostSpec) { s.Video.ThumbnailOffsetMillis = new(int32(120001)) }),
 		Entry("a tree of one card", "spec.tree.cards", "at least two cards", treeOf(card("a"))),
 		Entry("no cards, also as a draft", "spec.tree.cards", "at least 1", treeOf(), edit(draft)),
 		Entry("a tree with a target's caption", "spec.targets", "neither a caption nor options", treeOf(card("a"), card("b")), saying("a")),
