@@ -49,7 +49,7 @@ func TestWords(t *testing.T) {
 	}{
 		{"K:a limit of one has a singular", tree(bare("x"), card("one", "video", "video"), card("two")), "at most 1 video on a card"},
 		{"K:a limit of two has a plural", images(to("x"), "image", "image", "image"), "at most 2 images;"},
-		{"a video's length is shown in seconds", video(to("x"), "video", 2001), "which takes 2s;"},
+		{"a video's length is shown in seconds", video(to("x"), "video", 2001), "which is 2s long;"},
 		{"why a file was rejected", images(to("x"), "told"), "the file was rejected: it is a picture of 1 pixel"},
 		{"the default remedy", images(to("x"), "untold"), "upload another one"},
 		{"an upload over the file hinders its examination", images(to("x"), "overwritten"), "end that upload"},
