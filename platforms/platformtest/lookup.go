@@ -240,6 +240,7 @@ func (s *Suite) testRecent(t *testing.T) {
 			t.Fatalf("got %+v", result)
 		}
 		ids = append([]string{result.ExternalID}, ids...)
+		waitALittle() // Bluesky lists posts of the same millisecond in the order of their keys, which is random.
 	}
 	account := platforms.Account{ID: f.account.ID, Username: f.account.Username, Token: f.token()}
 	for name, tc := range map[string]struct {
