@@ -49,7 +49,6 @@ set=-X\ k8s.io/component-base/version.
 # the programs side by side.
 part=$(mktemp -d "$bin/.build.XXXXXX")
 trap 'rm -rf "$part"' EXIT
-# The compiler is fastest if it seldom collects garbage. It needs no more than 500 MB even so.
-GOGC=${GOGC:-400} go -C "$module" build -ldflags "-s -w ${set}gitVersion=$version ${set}gitMajor=$major ${set}gitMinor=$minor" -o "$part/" "${packages[@]}"
+go -C "$module" build -ldflags "-s -w ${set}gitVersion=$version ${set}gitMajor=$major ${set}gitMinor=$minor" -o "$part/" "${packages[@]}"
 if [ -f "$part/server" ]; then mv "$part/server" "$part/etcd"; fi # named after its package
 for program in $missing; do mv "$part/$program" "$bin/$program"; done

@@ -1,12 +1,12 @@
 ##@ Build
 
-.PHONY: build
-build: ## Build bin/herald and bin/herald-sandbox
-	@go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
-
 # The compiler takes a fifth less CPU time if it seldom collects garbage, and at most 500 MB of memory. Only for builds: Herald's own
 # programs read GOGC too.
 few_collections := GOGC=$${GOGC:-400}
+
+.PHONY: build
+build: ## Build bin/herald and bin/herald-sandbox
+	@$(few_collections) go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/...
 
 # The programs of a local run. One build links the programs side by side; local has no version to set.
 .PHONY: programs
@@ -26,14 +26,14 @@ controlplane_programs := etcd kube-apiserver kube-controller-manager kubectl
 # One call for all, so that they are built together.
 .PHONY: servers
 servers:
-	@$(if $(strip $(servers)),hack/controlplane.sh hack/controlplane $(BIN) $(notdir $(servers)))
+	@$(if $(strip $(servers)),$(few_collections) hack/controlplane.sh hack/controlplane $(BIN) $(notdir $(servers)))
 
 $(controlplane_programs:%=$(BIN)/%): hack/controlplane/go.mod hack/controlplane/go.sum
-	@hack/controlplane.sh hack/controlplane $(BIN) $(@F)
+	@$(few_collections) hack/controlplane.sh hack/controlplane $(BIN) $(@F)
 
 # The oldest Kubernetes that Herald supports (cmd/herald/internal/preflight), for the suites.
 $(BIN)/oldest/kube-apiserver: hack/controlplane/oldest/go.mod hack/controlplane/oldest/go.sum
-	@hack/controlplane.sh hack/controlplane/oldest $(BIN)/oldest $(@F)
+	@$(few_collections) hack/controlplane.sh hack/controlplane/oldest $(BIN)/oldest $(@F)
 
 .PHONY: controlplane-checksums
 controlplane-checksums: ## Print the lines of hack/controlplane/checksums.txt for the pinned versions, checked against the published ones
