@@ -85,13 +85,15 @@ type b7 struct {
 	pictures map[string][]picture
 }
 
-func runB7(ctx context.Context, s *session, r *report, id string) error {
+func runB7(ctx context.Context, s *session, r *report, id string) (err error) {
 	b := &b7{session: s, content: s.texts(), pictures: map[string][]picture{}}
 	if err := s.prepare(ctx, func() error { return b.connect(ctx) }); err != nil {
 		return err
 	}
-	s.stack.ArmCrowds = true
-	defer func() { s.stack.ArmCrowds = false }()
+	if err := s.stack.ArmCrowds(true); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stack.ArmCrowds(false)) }()
 	for _, c := range s.crowds() {
 		s.logf("  %s: %d posts to %d accounts", c.name, c.posts, c.accounts)
 		result, err := b.measure(ctx, c)

@@ -71,11 +71,10 @@ type Stack struct {
 	// Sandbox is a client for the simulated platforms.
 	Sandbox sandboxtest.Client
 
-	// ArmCrowds is the manager's delivery.armCrowds from its next start on.
-	ArmCrowds bool
-
 	options  Options
 	children *supervisor.Supervisor
+	// armCrowds is the manager's delivery.armCrowds.
+	armCrowds bool
 	// mu guards the lists while a process is restarted.
 	mu      sync.Mutex
 	servers []*supervisor.Child
@@ -90,7 +89,7 @@ func Start(ctx context.Context, options Options) (*Stack, error) {
 		Platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformYouTube},
 	}}
 	s.Setup.EditManager = func(c *configv1alpha1.ManagerConfiguration) {
-		c.Delivery.ArmCrowds = s.ArmCrowds
+		c.Delivery.ArmCrowds = s.armCrowds
 		c.Concurrency.Posts, c.Profiling.BindAddress = options.PostWorkers, s.Setup.Address(ManagerPprof)
 	}
 	s.Setup.EditAPIServer = func(c *configv1alpha1.APIServerConfiguration) {
@@ -150,11 +149,14 @@ func (s *Stack) startServers(ctx context.Context) error {
 	return controllers.WaitReady(ctx)
 }
 
+// ArmCrowds sets the manager's delivery.armCrowds, which takes effect at its next start.
+func (s *Stack) ArmCrowds(arm bool) error {
+	s.armCrowds = arm
+	return s.Setup.Configure()
+}
+
 // StartHerald starts the manager and the apiserver with their defaults and waits until both work.
 func (s *Stack) StartHerald(ctx context.Context) error {
-	if err := s.Setup.Configure(); err != nil {
-		return err
-	}
 	s.herald = append(s.herald, s.children.Start(s.Setup.Manager()), s.children.Start(s.apiserver()))
 	for _, child := range s.herald {
 		if err := child.WaitReady(ctx); err != nil {
