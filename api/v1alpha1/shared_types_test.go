@@ -15,8 +15,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// TestPlatforms checks that the list from which menus and messages are derived contains every value that the schema
-// accepts, and that each has a name.
+// TestPlatforms checks that Platforms returns every value that the schema accepts, and that each has a name.
 func TestPlatforms(t *testing.T) {
 	source, err := os.ReadFile("shared_types.go")
 	if err != nil {

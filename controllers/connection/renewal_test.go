@@ -91,8 +91,7 @@ var _ = Describe("A renewal", func() {
 
 		Expect(newManager("three", k8s, platform).Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())
 		probe := a.probe(ctx)
-		// The manager that lost may have been the last to write the status, in which case requested probes have a minimum
-		// interval.
+		// If the losing manager wrote the status last, requested probes have a minimum interval.
 		one := newManager("one", k8s, platform)
 		Eventually(func(g Gomega) {
 			g.Expect(one.Reconcile(ctx, a.request())).Error().NotTo(HaveOccurred())

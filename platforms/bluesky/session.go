@@ -120,8 +120,8 @@ func (p *Platform) sessionFrom(ctx context.Context, call client.Call) (session, 
 	return s, nil
 }
 
-// authorized makes a call with the account's session. If the response says that the session has expired, the call had
-// no effect and is repeated with a new session. A failure means that the call had no effect.
+// authorized makes a call with the account's session, and repeats it with a new session if the old one has expired. An
+// expired session and a failure both mean that the call had no effect.
 func (p *Platform) authorized(ctx context.Context, token platforms.Token, send func(c *caller) (*transport.Response, error)) (resp *transport.Response, failure *platforms.Error, err error) {
 	if isBound(token.Access) {
 		of, access, ok := parseBound(token.Access)

@@ -168,7 +168,7 @@ func sentBefore(at, now time.Time) *v1alpha1.Time {
 	return v1alpha1.NewTimePtr(at)
 }
 
-// searchMargin is the maximum time by which a platform's clock may be behind the manager's clock. It is generous: older
+// searchMargin is the maximum lag of a platform's clock behind the manager's clock. It is generous: older
 // posts are ruled out by text and owner, whereas a search that starts too late would report a published post as absent.
 const searchMargin = time.Minute
 

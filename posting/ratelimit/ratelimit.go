@@ -29,7 +29,7 @@ const (
 	clockMargin = time.Minute
 )
 
-// LongestBlock is the longest time for which a single response can block an account. After that, a call probes the
+// LongestBlock limits how long a single response can block an account. After that, a call probes the
 // limit before its announced end, because the response may have come from a proxy or a wrong clock, or from before a
 // payment.
 const LongestBlock = time.Hour

@@ -31,8 +31,8 @@ var lostCalls = map[string]lostCall{
 	"video, cut after":    {"a read finds the record with its video", v1alpha1.CategoryVideo, putRecord, cutAfter},
 }
 
-// draft returns a post, and content by which to recognize the body of the call that is lost. In a thread, the call
-// belongs to the second of three parts.
+// draft returns a post, and a part of the lost call's body that identifies it. In a thread, this call publishes the
+// second of three parts.
 func (c *lostCall) draft(t *testing.T, name string, shade uint8) (d draft, contains []byte) {
 	t.Helper()
 	d = draft{category: c.category, parts: []part{{text: name}}}

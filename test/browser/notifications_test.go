@@ -19,7 +19,7 @@ import (
 	"github.com/herald-social/herald/test/browser/web"
 )
 
-// nobody is an address without a server: the name is reserved and cannot be resolved (RFC 2606).
+// nobody is a URL whose host name is reserved and never resolves (RFC 2606).
 const nobody = "https://hooks.herald.invalid/herald"
 
 // forgetNotifier deletes a notifier after the spec.

@@ -46,7 +46,7 @@ type upload struct {
 	Put float64 `json:"put_s"`
 	// Done is the time from the end of the upload until the video is published or verified.
 	Done float64 `json:"done_s"`
-	// More is the maximum amount by which each process's resident memory exceeded its memory at rest, in MiB.
+	// More is each process's peak resident memory minus its memory at rest, in MiB.
 	More map[string]float64 `json:"mib_more"`
 }
 

@@ -57,7 +57,7 @@ type answer struct {
 	client rest.Interface
 	posts  chan *v1alpha1.Post
 	source *cache.ListWatch
-	// version is the resource version at which the watch starts.
+	// version is the watch's initial resource version.
 	version string
 }
 
