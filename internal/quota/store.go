@@ -10,8 +10,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash/maphash"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,10 +39,22 @@ type API interface {
 
 // UsageStore stores Usages. It is safe for concurrent use, even by several processes. Its errors wrap an error of the
 // API.
-type UsageStore struct{ api API }
+type UsageStore struct {
+	api API
+	// writers admits one writer of a Usage at a time, so that the requests of one process do not conflict with each
+	// other: without it, n simultaneous requests need up to n²/2 writes. A Usage's key selects its semaphore.
+	writers [64]*semaphore.Weighted
+	seed    maphash.Seed
+}
 
 // NewUsageStore returns a UsageStore.
-func NewUsageStore(api API) *UsageStore { return &UsageStore{api} }
+func NewUsageStore(api API) *UsageStore {
+	s := &UsageStore{api: api, seed: maphash.MakeSeed()}
+	for i := range s.writers {
+		s.writers[i] = semaphore.NewWeighted(1)
+	}
+	return s
+}
 
 // Name returns the name of a team's Usage for a counter.
 func Name(counter *v1alpha1.UsageSpec) string {
@@ -71,8 +85,15 @@ func (s *UsageStore) Read(ctx context.Context, namespace string, counter v1alpha
 	}
 }
 
-// Amend changes or creates a Usage, if there is anything to store. After a conflict, it calls change again.
+// Amend changes or creates a Usage, if there is anything to store. After a conflict, it calls change again. change must
+// not use the store.
 func (s *UsageStore) Amend(ctx context.Context, namespace string, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) error {
+	key := types.NamespacedName{Namespace: namespace, Name: Name(&counter)}
+	writer := s.writers[maphash.Comparable(s.seed, key)%uint64(len(s.writers))]
+	if err := writer.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer writer.Release(1)
 	var fatal error
 	err := wait.ExponentialBackoffWithContext(ctx, conflictBackoff, func(ctx context.Context) (done bool, err error) {
 		done, fatal = s.amendOnce(ctx, namespace, counter, change)
@@ -84,7 +105,7 @@ func (s *UsageStore) Amend(ctx context.Context, namespace string, counter v1alph
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return fmt.Errorf("cannot write Usage %s/%s: other processes changed it each time; try again", namespace, Name(&counter))
+		return fmt.Errorf("cannot write Usage %s: other processes changed it each time; try again", key)
 	default:
 		return nil
 	}
