@@ -178,13 +178,6 @@ func (c *campaign) trouble(ctx SpecContext) {
 	default:
 		c.kill(rand.IntN(len(c.managers)))
 	}
-	c.revive()
-}
-
-func (c *campaign) revive() {
-	for i, m := range c.managers {
-		c.managers[i] = revive(m)
-	}
 }
 
 func (c *campaign) kill(i int) {
@@ -293,7 +286,7 @@ var _ = Describe("The campaign", Ordered, func() {
 		c.lie(ctx)
 		c.run(ctx, posts, kills)
 		c.heard(ctx)
-		settle(ctx, c.revive, c.teams...)
+		settle(ctx, c.teams...)
 		c.end()
 		fmt.Printf("campaign: done after %s\n", time.Since(began).Round(time.Second))
 		c.verify(ctx, "campaign", before)

@@ -66,7 +66,7 @@ func (s *server) again(ctx context.Context) {
 func (s *server) launch() {
 	log, err := os.OpenFile(filepath.Join(folder, s.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	Expect(err).NotTo(HaveOccurred())
-	s.now = launch(exec.Command(s.argv[0], s.argv[1:]...), log)
+	s.now = launch(log, false, func() *exec.Cmd { return exec.Command(s.argv[0], s.argv[1:]...) })
 }
 
 // kill ends the program like kill -9.

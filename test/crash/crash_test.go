@@ -84,12 +84,10 @@ var _ = Describe("The crash matrix", Ordered, func() {
 
 	kill := func() { m.kill() }
 
-	// await waits until the failure has happened, or until all posts are finished without reaching the point. It calls
-	// tend while it waits.
-	await := func(ctx SpecContext, tend func(), met <-chan struct{}, posts ...*sent) (came bool) {
+	// meet waits until the failure has happened, or until all posts are finished without reaching the point.
+	meet := func(ctx SpecContext, met <-chan struct{}, posts ...*sent) (came bool) {
 		GinkgoHelper()
 		Eventually(func() bool {
-			tend()
 			select {
 			case <-met:
 				return true
@@ -102,16 +100,6 @@ var _ = Describe("The crash matrix", Ordered, func() {
 		}
 		<-met
 		return true
-	}
-	meet := func(ctx SpecContext, met <-chan struct{}, posts ...*sent) (came bool) {
-		GinkgoHelper()
-		return await(ctx, func() {}, met, posts...)
-	}
-	// outlive waits as meet does, for another process to fail. A manager that exits because it cannot renew its lease
-	// is restarted, as in Kubernetes.
-	outlive := func(ctx SpecContext, met <-chan struct{}, posts ...*sent) (came bool) {
-		GinkgoHelper()
-		return await(ctx, func() { m = revive(m) }, met, posts...)
 	}
 	// killed creates posts and kills the manager when one of them reaches a point.
 	killed := func(ctx SpecContext, point string, of ...pair) {
@@ -348,24 +336,22 @@ var _ = Describe("The crash matrix", Ordered, func() {
 					}
 				})
 				made := tm.post(ctx, aFilm, "killed the "+s.name+" "+point, aFilm.targets()...)
-				if outlive(ctx, met, made) {
+				if meet(ctx, met, made) {
 					sum.serverKills++
 				} else {
 					close(settled)
 				}
 				back.Wait()
-				m = revive(m)
 			}
 		}
 	})
 
 	cuts := func(ctx SpecContext, point string, link *proxy, way cut, hold time.Duration, of pair) {
 		met := points.once(point, func() { link.set(way) })
-		if outlive(ctx, met, tm.post(ctx, of.kind, fmt.Sprintf("cut off at %s for %s", point, hold), of.to)) {
+		if meet(ctx, met, tm.post(ctx, of.kind, fmt.Sprintf("cut off at %s for %s", point, hold), of.to)) {
 			wait(hold)
 			link.set(open)
 			sum.cuts++
-			m = revive(m)
 		}
 	}
 
@@ -430,7 +416,7 @@ var _ = Describe("The crash matrix", Ordered, func() {
 	})
 
 	It("ends with each post published exactly once", func(ctx SpecContext) {
-		settle(ctx, func() { m = revive(m) }, tm)
+		settle(ctx, tm)
 		sum.verifyTeam(ctx, tm)
 		report("crash matrix", sum)
 		expectCalls(ctx, before, sum)
@@ -452,16 +438,12 @@ func patience() time.Duration {
 	return 8 * time.Minute
 }
 
-// settle waits until all of the teams' posts are settled. While it waits, it calls look, which replaces a manager that
-// has exited.
-func settle(ctx SpecContext, look func(), teams ...*team) {
+// settle waits until all of the teams' posts are settled.
+func settle(ctx SpecContext, teams ...*team) {
 	GinkgoHelper()
 	Expect(platform.ClearFaults(ctx)).To(Succeed())
 	for _, tm := range teams {
-		Eventually(func(ctx SpecContext) ([]string, error) {
-			look()
-			return tm.unsettled(ctx)
-		}).WithContext(ctx).WithTimeout(patience()).WithPolling(time.Second).Should(BeEmpty(), "posts of %s that wait", tm.namespace)
+		Eventually(tm.unsettled).WithContext(ctx).WithTimeout(patience()).WithPolling(time.Second).Should(BeEmpty(), "posts of %s that wait", tm.namespace)
 	}
 }
 

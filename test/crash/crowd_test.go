@@ -75,7 +75,7 @@ var _ = Describe("A crowd", func() {
 			Should(BeNumerically(">", 0), "posts that are claimed ahead")
 		killAt(last, at.Add(2*time.Second))
 		killAt(post.PointAfterClaim, at.Add(5*time.Second))
-		settle(ctx, func() { m = revive(m) }, teams...)
+		settle(ctx, teams...)
 		for _, tm := range teams {
 			sum.verifyTeam(ctx, tm)
 		}

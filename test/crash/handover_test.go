@@ -5,7 +5,6 @@ package crash_test
 
 import (
 	"fmt"
-	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -53,7 +52,7 @@ var _ = Describe("A manager stopped during a call", func() {
 		Eventually(func() int { return publishCalls(ctx, v1alpha1.PlatformX) }).Should(Equal(had + 1))
 
 		stopped := time.Now()
-		Expect(first.cmd.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		first.terminate()
 		Eventually(holder(ctx)).WithPolling(10 * time.Millisecond).Should(Equal("second"))
 		fmt.Printf("roll-out: another manager leads %s after the first got its stop signal\n", time.Since(stopped).Round(time.Millisecond))
 		meanwhile := tm.post(ctx, aText, "published meanwhile", v1alpha1.PlatformThreads)
@@ -62,7 +61,7 @@ var _ = Describe("A manager stopped during a call", func() {
 		Expect(over(ctx, slow)).To(BeFalse())
 
 		Eventually(first.done).Should(BeClosed())
-		settle(ctx, func() {}, tm)
+		settle(ctx, tm)
 		sum := newTotals()
 		sum.verifyTeam(ctx, tm)
 		all := sum.sum(everyPair)

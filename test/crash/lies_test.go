@@ -116,7 +116,7 @@ var _ = Describe("A post that is published, reported as rejected, and listed lat
 		Eventually(met).WithTimeout(2 * limitFor).Should(BeClosed())
 		sum.kills++
 		m = startManager()
-		settle(ctx, func() { m = revive(m) }, tm)
+		settle(ctx, tm)
 		sum.verifyTeam(ctx, tm)
 		fmt.Printf("listed too late: %s\n", sum)
 		all := sum.sum(everyPair)

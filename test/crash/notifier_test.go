@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -158,9 +157,7 @@ var _ = Describe("Notifications", func() {
 		n.team.post(ctx, aText, "posted while answers of the API server are lost", v1alpha1.PlatformX)
 		wait(time.Second)
 		toKubernetes.set(open)
-		n.manager = revive(n.manager)
 		apiServer.restart(ctx)
-		n.manager = revive(n.manager)
 		n.team.post(ctx, aText, "posted after the API server was killed", v1alpha1.PlatformX)
 
 		for _, r := range n.receivers {
@@ -170,13 +167,13 @@ var _ = Describe("Notifications", func() {
 		n.team.answer(ctx, question)
 		n.killed(dead, "when an answered post is published")
 
-		Expect(n.manager.cmd.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		n.manager.terminate()
 		n.killed(n.manager.done, "stopped as in a roll-out")
 		// Do not kill the manager after this: a call would be lost, and its lookups take most of a minute.
 		n.team.post(ctx, aText, "posted after a roll-out", v1alpha1.PlatformX)
 		others.post(ctx, aText, "another team's, after a roll-out", v1alpha1.PlatformX)
 
-		settle(ctx, func() { n.manager = revive(n.manager) }, n.team, others)
+		settle(ctx, n.team, others)
 		want, events, again := n.team.events(ctx, question), 0, 0
 		for _, r := range n.receivers {
 			Eventually(func() []string { return r.missing(want) }).Should(BeEmpty(), r.name)

@@ -43,13 +43,10 @@ var _ = Describe("An outage of the Kubernetes API", func() {
 		Expect(time.Until(first)).To(BeNumerically(">", 0), "the posts were created in time")
 		wait(time.Until(first.Add(-time.Second)))
 		apiServer.kill()
-		// A manager that exits because it cannot renew its lease is restarted, as in Kubernetes.
-		for over := first.Add(away); time.Now().Before(over); m = revive(m) {
-			wait(time.Second)
-		}
+		wait(time.Until(first.Add(away)))
 		apiServer.again(ctx)
 		back := time.Now()
-		settle(ctx, func() { m = revive(m) }, teams...)
+		settle(ctx, teams...)
 		for _, tm := range teams {
 			sum.verifyTeam(ctx, tm)
 		}

@@ -17,7 +17,11 @@ import (
 
 // process is a child process of the test.
 type process struct {
-	cmd  *exec.Cmd
+	mu  sync.Mutex
+	cmd *exec.Cmd
+	// stopped means that the test stopped the process, so that it is not restarted.
+	stopped bool
+	// done is closed when the process has exited and is not restarted.
 	done chan struct{}
 	// flags are the manager's additional flags; of is its version.
 	flags []string
@@ -53,27 +57,52 @@ func inFolder(path string) string {
 	return filepath.Join(folder, path)
 }
 
-// start runs one of the suite's programs, with its log in the test's directory.
+// start runs one of the suite's programs, with its log in the test's directory. A program that exits before the test
+// stops it is restarted, as in Kubernetes: on a busy machine, a manager cannot always renew its lease.
 func start(program, name string, environment []string, args ...string) *process {
 	log, err := os.OpenFile(filepath.Join(folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	Expect(err).NotTo(HaveOccurred())
-	cmd := exec.Command(inFolder(program), args...)
-	cmd.Env = append(os.Environ(), environment...)
-	return launch(cmd, log)
+	return launch(log, true, func() *exec.Cmd {
+		cmd := exec.Command(inFolder(program), args...)
+		cmd.Env = append(os.Environ(), environment...)
+		return cmd
+	})
 }
 
 // launch starts a program that ends with the test.
-func launch(cmd *exec.Cmd, log *os.File) *process {
+func launch(log *os.File, restarts bool, command func() *exec.Cmd) *process {
+	run := func() (*exec.Cmd, error) {
+		cmd := command()
+		cmd.Stdout, cmd.Stderr = log, log
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		return cmd, cmd.Start()
+	}
+	cmd, err := run()
+	Expect(err).NotTo(HaveOccurred())
 	p := &process{cmd: cmd, done: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	Expect(p.cmd.Start()).To(Succeed())
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait()
-		_ = log.Close()
+		defer log.Close()
+		for {
+			_ = cmd.Wait()
+			if !restarts || !p.restart(func() (*exec.Cmd, error) { cmd, err = run(); return cmd, err }) {
+				return
+			}
+		}
 	}()
 	return p
+}
+
+// restart runs the program again, unless the test stopped it.
+func (p *process) restart(run func() (*exec.Cmd, error)) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return false
+	}
+	var err error
+	p.cmd, err = run()
+	return err == nil
 }
 
 // alone disables leader election, which lets two managers work concurrently.
@@ -101,22 +130,28 @@ func (p *process) beside() *process { return p.of.next.start(alone) }
 
 // kill kills a process as kill -9 does, and waits for it to exit.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill()
+	p.stop(syscall.SIGKILL)
 	<-p.done
 }
 
-// pause pauses a process; release resumes it as if no time had passed.
-func (p *process) pause()   { _ = p.cmd.Process.Signal(syscall.SIGSTOP) }
-func (p *process) release() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
+// terminate asks a process to stop, as a rollout does.
+func (p *process) terminate() { p.stop(syscall.SIGTERM) }
 
-// revive replaces a manager that exited because it could not renew its lease.
-func revive(m *process) *process {
-	select {
-	case <-m.done:
-		return m.again()
-	default:
-		return m
-	}
+func (p *process) stop(with syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = true
+	_ = p.cmd.Process.Signal(with)
+}
+
+// pause pauses a process; release resumes it as if no time had passed.
+func (p *process) pause()   { p.signal(syscall.SIGSTOP) }
+func (p *process) release() { p.signal(syscall.SIGCONT) }
+
+func (p *process) signal(s syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.cmd.Process.Signal(s)
 }
 
 // hook receives a request when a manager reaches a point of the protocol, and holds it while the test acts.

@@ -46,16 +46,13 @@ type drilled struct {
 	asked bool
 	// later is scheduled for the next day, and draft is never promoted.
 	later, draft *sent
-	// alive replaces a manager that has exited, as happens on a machine too busy to renew a lease.
-	alive func()
 }
 
 // newDrilled creates the posts, and waits until a backup would contain all of them. The next post to be published is
 // created last, to leave as much time as possible for the backup.
-func newDrilled(ctx context.Context, tm *team, alive func()) *drilled {
+func newDrilled(ctx context.Context, tm *team) *drilled {
 	GinkgoHelper()
 	d := &drilled{
-		alive:  alive,
 		before: tm.apply(ctx, aPicture, "before the backup", time.Time{}, false),
 		later:  tm.apply(ctx, aText, "later", time.Now().Add(24*time.Hour), false),
 		draft:  tm.apply(ctx, aPicture, "a draft", time.Time{}, true),
@@ -88,7 +85,6 @@ func (t *team) apply(ctx context.Context, k *kind, words string, at time.Time, d
 func (d *drilled) is(ctx context.Context, p *sent, phase v1alpha1.PostPhase) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
-		d.alive()
 		var now v1alpha1.Post
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), &now)).To(Succeed())
 		g.Expect(now.Status.Phase).To(Equal(phase), "%s: %+v", p.Spec.Targets[0].Caption, now.Status)
@@ -99,7 +95,6 @@ func (d *drilled) is(ctx context.Context, p *sent, phase v1alpha1.PostPhase) {
 func (d *drilled) waitForRecord(ctx context.Context, tm *team, p *sent) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
-		d.alive()
 		shelfOf(tm).record(ctx, g, p.Name)
 	}).Should(Succeed())
 }
@@ -213,10 +208,9 @@ var _ = Describe("A restore drill", Serial, func() {
 		tm = newTeam(ctx)
 	})
 	AfterEach(func() { m.kill() })
-	alive := func() { m = revive(m) }
 
 	It("publishes nothing twice and loses nothing when an etcd snapshot is restored", func(ctx SpecContext) {
-		d := newDrilled(ctx, tm, alive)
+		d := newDrilled(ctx, tm)
 		d.cut, d.asked = tm.apply(ctx, aText, "cut off", time.Now().Add(killedIn), false), true
 		d.is(ctx, d.cut, v1alpha1.PhaseScheduled)
 		snapshot := filepath.Join(GinkgoT().TempDir(), "etcd")
@@ -242,7 +236,6 @@ var _ = Describe("A restore drill", Serial, func() {
 		m = startManager()
 		// The bucket is written last: objects created after that do not predate the rollback.
 		d.waitForCount(ctx, tm, func(g Gomega, bucket rollback.Count) {
-			alive()
 			g.Expect(bucket.LastRollback).NotTo(BeNil(), "the manager notices the restore")
 			g.Expect(time.Since(bucket.LastRollback.DetectedAt)).To(BeNumerically(">", time.Second), "Kubernetes stores whole seconds")
 		})
@@ -250,7 +243,7 @@ var _ = Describe("A restore drill", Serial, func() {
 	})
 
 	It("publishes nothing twice and loses nothing when manifests are applied to a new cluster", func(ctx SpecContext) {
-		d := newDrilled(ctx, tm, alive)
+		d := newDrilled(ctx, tm)
 		before := clusterOf(ctx)
 		killed := points.once(post.PointAfterAnswer, func() { m.kill() })
 		d.cut = tm.apply(ctx, aText, "cut off", time.Time{}, false)

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -74,6 +75,7 @@ var _ = BeforeSuite(func() {
 	out, err := exec.Command("go", "build", "-tags", "crashpoints", "-o", folder+"/", repository+"/cmd/...").CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
 
+	DeferCleanup(expectNoPanics)
 	scheme := runtime.NewScheme()
 	Expect(corev1.AddToScheme(scheme)).To(Succeed())
 	Expect(coordinationv1.AddToScheme(scheme)).To(Succeed())
@@ -121,6 +123,24 @@ var _ = JustAfterEach(func() {
 		}
 	}
 })
+
+// panicked matches the beginning of a panic in a log. A program that exits is restarted, so that posts alone do not reveal
+// panics.
+var panicked = regexp.MustCompile(`(?m)^(panic|fatal error): .*|^.*Observed a panic.*`)
+
+func expectNoPanics() {
+	logs, err := filepath.Glob(inFolder("*.log"))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(logs).NotTo(BeEmpty())
+	for _, log := range logs {
+		if name := strings.TrimSuffix(filepath.Base(log), ".log"); name == apiServer.name || name == etcd.name {
+			continue // kube-apiserver logs aborted requests as panics
+		}
+		text, err := os.ReadFile(log)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(panicked.Find(text))).To(BeEmpty(), log)
+	}
+}
 
 // maxPrintedLog is the maximum number of bytes of the logs to print if a spec fails.
 const maxPrintedLog = 8_000

@@ -204,7 +204,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		c.sum.kills++
 		meanwhile()
 		c.managers[0] = previous.start()
-		settle(ctx, c.revive, c.teams...)
+		settle(ctx, c.teams...)
 		Expect(c.managers[0].of).To(BeIdenticalTo(previous), "the earlier version has settled it alone")
 	}
 
@@ -244,7 +244,7 @@ var _ = Describe("An upgrade", Ordered, Label("upgrade"), func() {
 		made = t.post(ctx, aText, "a field added later", v1alpha1.PlatformThreads)
 		close(named)
 		Eventually(met).Should(BeClosed())
-		settle(ctx, c.revive, t)
+		settle(ctx, t)
 		target := targetOf(ctx, made)
 		Expect(target).To(HaveKeyWithValue("phase", string(v1alpha1.PhasePosted)))
 		Expect(target).NotTo(HaveKey(added), "the earlier version writes the whole status")

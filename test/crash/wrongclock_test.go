@@ -29,7 +29,7 @@ import (
 
 // The wrong-clock specs use these offsets.
 const (
-	// wrongBy is a clock's initial error: more than the age at which a new object counts as restored.
+	// wrongBy is a clock's initial skew: more than the age at which a new object counts as restored.
 	wrongBy = 7 * time.Minute
 	// setBy is the amount by which a clock is changed during a spec.
 	setBy = 20 * time.Minute
@@ -153,7 +153,7 @@ type installed struct {
 	token              string
 }
 
-// newInstalled starts both processes with clocks that are wrong by the given amounts.
+// newInstalled starts both processes with their clocks skewed by the given amounts.
 func newInstalled(ctx context.Context, manager, apiserver time.Duration) *installed {
 	GinkgoHelper()
 	i := &installed{manager: newWrong("manager", manager), apiserver: newWrong("apiserver", apiserver), site: ports.ForTest(GinkgoT())}
