@@ -3,10 +3,10 @@
 
 package platforms
 
-// Display describes how a platform shows a text, as documented or as observed for years. Only previews use it, so a
+// Display describes how a platform shows text, as documented or as observed for years. Only previews use it, so a
 // change on the platform has no effect on delivery.
 type Display struct {
-	// Links returns the parts of a text that the platform shows as links, in order and without overlaps. It is nil
+	// Links returns the parts of text that the platform shows as links, in order and without overlaps. It is nil
 	// on a platform that does not show links.
 	Links func(text string) []Link
 	// FoldAfter and FoldLines are the number of characters and lines shown before the text is folded; zero means
@@ -14,7 +14,7 @@ type Display struct {
 	FoldAfter, FoldLines int
 }
 
-// Link is a part of a text that a platform shows as a link: an address, a hashtag, a mention or a cashtag.
+// Link is a part of text that a platform shows as a link: an address, a hashtag, a mention or a cashtag.
 type Link struct {
 	// Start and End are byte offsets: text[Start:End].
 	Start, End int

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-// Posts and announced files must fit the team's budget. The usage comes from the watches, plus the creations in
+// Posts and declared files must fit the team's budget. The usage comes from the watches, plus the creations in
 // progress on this replica, so requests never wait for each other and the check does not need a write. A single replica
 // never exceeds a limit. Several replicas together can exceed it by the number of objects that they create before each
 // other's watch events arrive. Kubernetes' own object quota (controllers/team) has no such gap.

@@ -138,7 +138,7 @@ func TestSimultaneousRequests(t *testing.T) {
 	}
 }
 
-// TestFingerprintVersions resends a request that another version of the program has served.
+// TestFingerprintVersions resends a request first handled by another version of Herald.
 func TestFingerprintVersions(t *testing.T) {
 	const another = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for name, tt := range map[string]struct {

@@ -56,7 +56,7 @@ type MediaPreview struct {
 	// AltText is the file's own alt text, which applies if a post has none for the file.
 	AltText  string
 	MimeType v1alpha1.MimeType
-	// SizeBytes is the announced size.
+	// SizeBytes is the declared size.
 	SizeBytes int64
 	// Width and Height are zero while unknown.
 	Width, Height int32

@@ -267,7 +267,8 @@ func (s *Service) changeSchedule(ctx context.Context, caller Caller, id string, 
 	return Schedule{}, last
 }
 
-// DeleteSchedule deletes a schedule. Kubernetes then deletes its posts, which withdraws those that are not published.
+// DeleteSchedule deletes a schedule. Kubernetes then garbage-collects its posts, so that those not yet published are
+// withdrawn.
 func (s *Service) DeleteSchedule(ctx context.Context, caller Caller, id string) error {
 	if err := s.mayEndSchedule(caller); err != nil {
 		return err

@@ -206,7 +206,7 @@ func readTimeout(size int64) time.Duration {
 	return readGrace + time.Duration(size)*time.Second/minReadRate
 }
 
-// readBody reads a body into one buffer of the announced size. Growing by doubling would allocate several times the
+// readBody reads a body into one buffer of the declared size. Growing by doubling would allocate several times the
 // size.
 func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	var body bytes.Buffer

@@ -32,7 +32,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// Sweep removes grants past their retention, and records the end of grants that users have revoked.
+// Sweep deletes grants past their retention period, and records when users revoked a grant.
 func (s *Server) Sweep(ctx context.Context) {
 	for _, grant := range s.Grants.List("") {
 		if ctx.Err() != nil {

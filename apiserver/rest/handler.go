@@ -79,7 +79,7 @@ type created struct {
 	location string
 	// replayed is true if an earlier request with the same Idempotency-Key created the object.
 	replayed bool
-	// waits is true if the post became a draft for a user's review.
+	// waits is true if the post was saved as a draft, pending review by a user.
 	waits bool
 }
 
@@ -169,7 +169,7 @@ func (h *Handler) Guard() *limits.AnonymousGuard { return h.limits.Anonymous }
 // wholeSeconds rounds up to whole seconds, at least one.
 func wholeSeconds(d time.Duration) string { return strconv.Itoa(max(int(math.Ceil(d.Seconds())), 1)) }
 
-// BearerToken returns the token of a request; false if it has none (RFC 6750, section 2.1).
+// BearerToken returns the request's bearer token, and false if there is none (RFC 6750, section 2.1).
 func BearerToken(r *http.Request) (token string, ok bool) {
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")

@@ -154,8 +154,8 @@ func TestLife(t *testing.T) {
 	})
 }
 
-// TestFixation verifies that a sign-in replaces a session that an attacker has planted in the browser. A cookie of
-// another installation or for another purpose is not a session.
+// TestFixation verifies that a sign-in replaces a session planted by an attacker. Cookies from another installation, or
+// issued for another purpose, are not accepted as sessions.
 func TestFixation(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m, elsewhere := replica(t, sessiontest.New()), replica(t, sessiontest.New())

@@ -64,7 +64,7 @@ type bulk struct {
 	act   bulkAct
 	days  int
 	posts []string
-	// back is the address of the list in which the posts were selected.
+	// back is the URL of the list from which the posts were selected.
 	back string
 }
 

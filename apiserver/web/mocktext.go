@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/platforms"
 )
 
-// mockText shows a text as a platform does: with its links, and folded where readers must expand it.
+// mockText shows text as a platform does: with its links, and folded where readers must expand it.
 func mockText(text string, d platforms.Display) g.Node {
 	if text == "" {
 		return h.P(h.Class("mock-text soft"), g.Text("No text yet."))

@@ -95,7 +95,7 @@ func divide(text string, all []platforms.Capabilities) ([]string, error) {
 	return parts, nil
 }
 
-// partRules are the rules for parts of a text that go to all the given platforms.
+// partRules are the rules for parts of text that go to all the given platforms.
 func partRules(text string, all []platforms.Capabilities) split.Rules {
 	var links []platforms.Link
 	for _, limits := range all {

@@ -10,9 +10,9 @@ import (
 	"github.com/herald-social/herald/apiserver/strictjson"
 )
 
-// The fields of version 2 for a target's Mastodon options and for the focal points of files: focal_points corresponds to
-// media_ids, in the same order, and focal_point to media_id. Their names do not mention Mastodon, because the document
-// of an installation without Mastodon does not mention it either.
+// The JSON fields that version 2 adds for a target's Mastodon options and for focal points. focal_points is parallel to
+// media_ids, and focal_point to media_id. The names do not mention Mastodon, because the OpenAPI document must not
+// mention it unless the installation supports it.
 const (
 	fieldContentWarning = "content_warning"
 	fieldSensitive      = "sensitive"

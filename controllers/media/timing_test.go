@@ -76,7 +76,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// Waiting ends at the deadline, not a pause later.
+// The wait ends at the deadline, not one polling interval after it.
 func TestAwaitEndsInTime(t *testing.T) {
 	got := planUpload(made(fromTheAPI), 24*time.Hour, noon.Add(75*time.Minute-time.Second))
 	if got.recheckAfter != time.Second {

@@ -25,7 +25,7 @@ const (
 	MaxSpoolEntries = 1024
 	// MaxSpoolBytes is the maximum size of a file. A token is sent in an HTTP header, so it is far smaller.
 	MaxSpoolBytes = 32 << 10
-	// MinSpoolKey is the minimum length of the key text.
+	// MinSpoolKey is the minimum length of the secret from which the key is derived, in bytes.
 	MinSpoolKey = 32
 
 	// quarantineDir is the folder for unreadable files, and maxQuarantined the maximum number of files in it.

@@ -28,7 +28,7 @@ type TransportOptions struct {
 }
 
 // NewTransport returns a transport that checks the address of each connection. It keeps no idle connections: they would
-// take memory, and bypass the check of the next request. It requests no compression, so that the announced length is
+// take memory, and bypass the check of the next request. It requests no compression, so that the declared length is
 // the length of the body, and a few bytes cannot expand to many.
 func NewTransport(o TransportOptions) *http.Transport {
 	dialer := &net.Dialer{Timeout: o.DialTimeout, Control: Control(o.Allow)}

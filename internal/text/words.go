@@ -13,7 +13,7 @@ import (
 // plainLetters are the plain spellings of letters that Unicode does not decompose.
 var plainLetters = map[rune]string{'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'đ': "d", 'ð': "d", 'ł': "l", 'þ': "th", 'ħ': "h", 'ı': "i", 'ς': "σ"}
 
-// Plain normalizes a text for a search: to lower case and without diacritics, so that "resume" finds "Résumé". Every
+// Plain normalizes text for a search: to lower case and without diacritics, so that "resume" finds "Résumé". Every
 // run of white space is replaced by one space. Most texts are ASCII, for which no tables are consulted.
 func Plain(text string) string {
 	if isASCII(text) {

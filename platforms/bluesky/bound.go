@@ -24,7 +24,7 @@ func (b *bound) text(token string) (string, error) {
 	return boundPrefix + strings.Join([]string{key, b.DID, b.PDS, b.Issuer, token}, "|"), err
 }
 
-// isBound reports whether a text is a bound token. It contains a private key, so it must not be sent as an app
+// isBound reports whether a string is a bound token. It contains a private key, so it must not be sent as an app
 // password.
 func isBound(text string) bool { return strings.HasPrefix(text, boundPrefix) }
 

@@ -39,7 +39,8 @@ type clientKey struct {
 var errClientKey = errors.New("it is not a private key of the curve P-256 in PEM (PKCS #8): " +
 	"create one with openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256")
 
-// CheckClientKey returns an error if a text is not a key for Config.ClientSecret. The error does not contain the text.
+// CheckClientKey returns an error if a string is not a key for Config.ClientSecret. The error does not contain the
+// string.
 func CheckClientKey(text string) error {
 	_, err := parseClientKey(text)
 	return err

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/platforms/internal/textlinks"
 )
 
-// facet is a link in a text (lexicon app.bsky.richtext.facet). Its position is counted in UTF-8 bytes.
+// facet is a link in text (lexicon app.bsky.richtext.facet). Its position is counted in UTF-8 bytes.
 type facet struct {
 	Index    byteSlice `json:"index"`
 	Features []feature `json:"features"`
@@ -58,7 +58,7 @@ var mentions = textlinks.Pattern{
 	},
 }
 
-// links returns the addresses, mentions and hashtags in a text. Any handle counts as a mention, whether or not it
+// links returns the addresses, mentions and hashtags in text. Any handle counts as a mention, whether or not it
 // exists.
 func links(text string) []platforms.Link {
 	found := textlinks.Find(text, nil, textlinks.Addresses, mentions, textlinks.Hashtags)
@@ -80,7 +80,7 @@ func cutTag(link string) (tag string, isTag bool) {
 	return strings.CutPrefix(link, "＃")
 }
 
-// facets returns the facets of a text. resolve returns a handle's DID, or "" if the handle does not exist; its mention
+// facets returns the facets of text. resolve returns a handle's DID, or "" if the handle does not exist; its mention
 // then remains plain text.
 func facets(text string, resolve func(handle string) (did string, failure *platforms.Error)) ([]facet, *platforms.Error) {
 	var all []facet

@@ -11,7 +11,7 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// graphemes counts the user-perceived characters of a text as Bluesky's servers and clients do, which use
+// graphemes counts the user-perceived characters of text as Bluesky's servers and clients do, which use
 // Intl.Segmenter. Since Unicode 15.1, consonants joined by a virama are one character (UAX #29, rule GB9c); uniseg
 // implements Unicode 15.0, which counts them separately.
 func graphemes(text string) int {

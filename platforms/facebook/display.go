@@ -12,7 +12,7 @@ import (
 // publishing tools agree on about 477 characters or five lines.
 const foldAfter, foldLines = 477, 5
 
-// links returns the addresses and hashtags in a text. A name with an @ is not a link, because mentions require an id
+// links returns the addresses and hashtags in text. A name with an @ is not a link, because mentions require an id
 // and another permission.
 func links(text string) []platforms.Link {
 	return textlinks.Find(text, nil, textlinks.Addresses, textlinks.Hashtags)

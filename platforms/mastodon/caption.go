@@ -34,7 +34,7 @@ func shownLinks(text string) []platforms.Link {
 	return textlinks.Find(text, nil, addresses, mentions, textlinks.Hashtags)
 }
 
-// length counts the characters of a text as Mastodon does: in grapheme clusters, with perURL for each address, and
+// length counts the characters of text as Mastodon does: in grapheme clusters, with perURL for each address, and
 // without the domains of mentions (user/posting). If it is uncertain whether Mastodon treats something as an address,
 // the lower count is used.
 func length(text string, perURL int) int {

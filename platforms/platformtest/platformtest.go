@@ -146,7 +146,7 @@ type fixture struct {
 	account  sandboxtest.Account
 	// stop stops the sandbox early. Otherwise, it stops at the end of the test.
 	stop func()
-	// fetched waits until the platform has fetched all announced files.
+	// fetched waits until the platform has fetched all declared files.
 	fetched func()
 
 	mu    sync.Mutex

@@ -19,7 +19,7 @@ var mentions = textlinks.Pattern{
 	Trim:   ".",
 }
 
-// shownLinks returns the addresses, the mentions and the topic in a text. The first hashtag is the post's topic;
+// shownLinks returns the addresses, the mentions and the topic in text. The first hashtag is the post's topic;
 // Threads does not link any others ("Topic Tags").
 func shownLinks(text string) []platforms.Link {
 	found := textlinks.Find(text, addressesIn(text), mentions)

@@ -203,7 +203,7 @@ func (b *box) publish(job *platforms.Job) platforms.Result {
 	return platformtest.Publish(b.t, b.tiktok, job, func() { b.step(2 * time.Second) })
 }
 
-// step lets TikTok fetch the announced files and then advances the clock.
+// step lets TikTok fetch the declared files and then advances the clock.
 func (b *box) step(d time.Duration) {
 	b.t.Helper()
 	b.server.AwaitFetched()

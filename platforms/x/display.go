@@ -14,7 +14,7 @@ import (
 	"github.com/herald-social/herald/platforms/x/tweettext"
 )
 
-// links returns the addresses, hashtags, mentions and cashtags of a text, as twitter-text 3.1.0 finds them.
+// links returns the addresses, hashtags, mentions and cashtags in text, as twitter-text 3.1.0 finds them.
 func links(text string) []platforms.Link {
 	var found []platforms.Link
 	for _, at := range tweettext.URLs(text) {

@@ -92,7 +92,7 @@ type world struct {
 	elections int
 	// attempts counts the attempts that may have been stored.
 	attempts int
-	// sent lists the attempts whose bytes have left a process.
+	// sent lists the attempts whose requests were sent.
 	sent []string
 	// unknowns counts the attempts closed as unknown, by target. inDoubt means that one of them is not resolved.
 	unknowns [2]int

@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package split divides a text that is too long for a post into the parts of a thread.
+// Package split divides text that is too long for a post into the parts of a thread.
 package split
 
 import (
@@ -26,7 +26,7 @@ type Rules struct {
 	MaxParts int
 }
 
-// Errors for the user about a text that cannot be divided.
+// Errors for the user about text that cannot be divided.
 var (
 	ErrTooMany  = errors.New("the text is too long for a thread")
 	ErrTooLarge = errors.New("the text contains an address that is too long for a part of a thread")

@@ -61,7 +61,7 @@ func newKey(at state.Stamp) string {
 	return string(out[:])
 }
 
-// isKey reports whether a text has the form of a record's key in the collection of posts. The first bit is zero.
+// isKey reports whether a string has the form of a record's key in the collection of posts. The first bit is zero.
 func isKey(text string) bool {
 	return len(text) == keyLength && strings.Trim(text, keyAlphabet) == "" && text[0] < 'k'
 }

@@ -30,7 +30,7 @@ type record struct {
 	CreatedAt string          `json:"createdAt"`
 }
 
-// facet is a link in a text (lexicon app.bsky.richtext.facet).
+// facet is a link in text (lexicon app.bsky.richtext.facet).
 type facet struct {
 	Type  string `json:"$type"`
 	Index struct {
@@ -146,7 +146,7 @@ func isTag(tag string) bool {
 
 var isDID = regexp.MustCompile(`^did:[a-z]+:[a-zA-Z0-9._:%-]*[a-zA-Z0-9._-]$`)
 
-// checkFacets validates the facets of a text. Bluesky ignores a facet outside the text, within a character, or across
+// checkFacets validates the facets of text. Bluesky ignores a facet outside the text, within a character, or across
 // another one (packages/api/src/rich-text/rich-text.ts).
 func checkFacets(text string, facets []facet) *problem {
 	last := 0
@@ -169,7 +169,7 @@ func checkFacets(text string, facets []facet) *problem {
 	return nil
 }
 
-// displays reports whether two indexes enclose a part of a text that consists of whole characters.
+// displays reports whether two indexes enclose a part of text that consists of whole characters.
 func displays(text string, start, end int) bool {
 	return start < end && end <= len(text) && utf8.ValidString(text[:start]) && utf8.ValidString(text[start:end])
 }

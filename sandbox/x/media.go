@@ -80,7 +80,7 @@ const imageCategory = "tweet_image"
 // media is the stored data of an upload, in the detail of a container.
 type media struct {
 	Category string `json:"category"`
-	// Type and Total are the type and size that the client announced.
+	// Type and Total are the type and size that the client declared.
 	Type    string    `json:"type"`
 	Total   int64     `json:"total"`
 	Expires time.Time `json:"expires"`

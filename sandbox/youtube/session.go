@@ -118,7 +118,7 @@ type described struct {
 	} `json:"status"`
 }
 
-// readStart reads the metadata of a video and the announced size.
+// readStart reads the metadata of a video and the declared size.
 func (p *Platform) readStart(r *faults.Request, account state.Account) (detail, *problem) {
 	out, refused := p.readParts(r, resumable)
 	if refused != nil {
@@ -207,7 +207,7 @@ func checkVideo(v *described) *problem {
 	}
 }
 
-// readMedia reads the file's announced type and length. The length is optional: Google's own Go client omits it.
+// readMedia reads the file's declared type and length. The length is optional: Google's own Go client omits it.
 func readMedia(r *faults.Request, into *detail) *problem {
 	media, _, err := mime.ParseMediaType(r.Header.Get("X-Upload-Content-Type"))
 	if err != nil || !isVideoType(media) {

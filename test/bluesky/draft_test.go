@@ -23,7 +23,7 @@ type draft struct {
 	parts []part
 }
 
-// part is a text with its pictures, or its video.
+// part is one post of a thread: its text, and its images or video.
 type part struct {
 	text  string
 	files [][]byte

@@ -43,8 +43,7 @@ func (v *visitor) allow(ctx context.Context, address, level string) url.Values {
 	return to.Query()
 }
 
-// byAnAgent acts as an agent in a trial that only has Herald's address: it requests the signed-in user's consent, and
-// posts.
+// byAnAgent acts as an agent that knows only Herald's URL: it asks the signed-in user for consent, then creates a post.
 func byAnAgent(ctx context.Context, v *visitor) {
 	GinkgoHelper()
 	// Programs do not have the user's cookies.

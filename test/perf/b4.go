@@ -41,7 +41,7 @@ const (
 	warmAsks = 2000
 )
 
-// listing is B4's result for one way of spreading posts over teams.
+// listing is the result of B4 for one distribution of posts across teams.
 type listing struct {
 	Teams int `json:"teams"`
 	Posts int `json:"posts"`

@@ -83,7 +83,7 @@ func (f *Form) around(file Body) Body {
 	}
 }
 
-// exactly reads the announced number of bytes and fails if the file is shorter, because the form would otherwise end as
+// exactly reads the declared number of bytes and fails if the file is shorter, because the form would otherwise end as
 // if it were complete.
 type exactly struct {
 	from io.Reader

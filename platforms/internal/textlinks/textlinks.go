@@ -1,7 +1,7 @@
 // Copyright The Herald Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package textlinks finds the parts of a text that a platform shows as links.
+// Package textlinks finds the parts of text that a platform shows as links.
 package textlinks
 
 import (

@@ -26,7 +26,7 @@ func AllowAgent(page *chrome.Page) error {
 	return steps(func() error { return chooseMost(page) }, page.Get("button", allow).Follow)
 }
 
-// chooseMost chooses the highest offered level, unless one is already chosen.
+// chooseMost selects the highest access level offered, unless a level is already selected.
 func chooseMost(page *chrome.Page) error {
 	may := page.Get("group", groupMay)
 	chosen, err := chrome.Read[bool](may, "function() { return this.querySelector(':checked') !== null }")

@@ -170,7 +170,8 @@ func (v *View) NeedsProbe(conn *v1alpha1.Connection, now time.Time) bool {
 	return v.limits.apps.needsProbe(conn, v.appEnds[conn.Spec.Platform], now)
 }
 
-// AcquireProbe reports whether the post may call a connection's platform: the app is unlimited, or it may probe.
+// AcquireProbe reports whether the post may call a connection's platform: the app is not rate-limited, or this post
+// takes its probe.
 func (v *View) AcquireProbe(conn *v1alpha1.Connection, now time.Time) bool {
 	return v.limits.apps.acquireProbe(conn, v.appEnds[conn.Spec.Platform], v.post, now)
 }

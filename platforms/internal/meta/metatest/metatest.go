@@ -90,7 +90,7 @@ func CheckErrors(t *testing.T, platform string, g *meta.Graph, own map[string]Wa
 	errordocs.Check(t, platform, docs)
 }
 
-// placeholder matches the placeholders of an unfinished text.
+// placeholder matches placeholders left unfilled in a message.
 var placeholder = regexp.MustCompile(`\{|%!|…`)
 
 func check(t *testing.T, row *meta.Row, bad *platforms.Error, want Want) {
