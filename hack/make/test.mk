@@ -204,7 +204,7 @@ test-crash: ## Kill the manager at critical points and count the publications (L
 	$(MAKE) controlplane
 	export KUBEBUILDER_ASSETS=$(ASSETS)
 	$(go_test) -count=1 -skip $(divided) ./test/crash/...
-	$(ginkgo) -v --timeout=$(if $(LONG),12h,40m) $(if $(FOCUS),--focus='$(FOCUS)') ./test/crash/... -- -test.run $(divided) $(if $(LONG),,-test.short)
+	$(ginkgo) -v --timeout=$(if $(LONG),12h,60m) $(if $(FOCUS),--focus='$(FOCUS)') ./test/crash/... -- -test.run $(divided) $(if $(LONG),,-test.short)
 	$(if $(LONG),$(if $(FOCUS),,HERALD_TEST_NOTES=$${HERALD_TEST_NOTES:-/dev/null} $(MAKE) test-bluesky FOCUS=TestKilledManagers))
 
 # Use a separate cluster: the test creates and deletes namespaces, CRDs and a team there.

@@ -68,7 +68,7 @@ var (
 
 var _ = BeforeSuite(func() {
 	log.SetLogger(GinkgoLogr)
-	SetDefaultEventuallyTimeout(2 * time.Minute)
+	SetDefaultEventuallyTimeout(5 * time.Minute)
 	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	Expect(os.Getenv("KUBEBUILDER_ASSETS")).NotTo(BeEmpty(), "set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver; `make test-crash` does")
 	folder = GinkgoT().TempDir()
