@@ -110,14 +110,14 @@ test-unit: ## Run the unit tests: all packages that need only Go (RACE=1 for the
 	suites=$$($(suites))
 	packages=$$(comm -23 <(echo "$$tested") <(echo "$$suites") | grep -vF $(addprefix -e /,$(one_goroutine)))
 	if [ -n "$$packages" ]; then $(go_test) $$packages; else $(call not_run,unit tests; there are none); fi
-	go test -timeout 20m $(addprefix ./,$(one_goroutine))
+	go test -timeout 60m $(addprefix ./,$(one_goroutine))
 	# Many goroutines adding to a team's lists, checked against the model.
 	$(if $(RACE),$(go_test) -run Gather ./internal/archive/lists)
 	for module in $(filter-out $(without_race),$(code_modules)); do
 	  (cd "$$module" && $(go_test) ./...)
 	done
 	for module in $(without_race); do
-	  (cd "$$module" && GOWORK=off go test -timeout 20m ./...)
+	  (cd "$$module" && GOWORK=off go test -timeout 60m ./...)
 	done
 
 # The program replaces the shell, so that a signal sent to make reaches it. It stops everything that it has started.

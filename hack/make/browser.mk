@@ -34,7 +34,7 @@ browser: controlplane $(BIN)/axe.min.js
 	  exit 1
 	fi
 
-browser_test = KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/browser -count=1 -timeout 30m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
+browser_test = KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/browser -count=1 -timeout 60m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
 
 # Without a browser, `make test` continues and reports that at the end.
 .PHONY: test-browser
@@ -70,7 +70,7 @@ test-agents: ## Run MCP's conformance suite, inspector and SDKs, and OAuth clien
 	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
 	fi
 	$(MAKE) browser
-	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/agents -count=1 -timeout 20m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
+	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/agents -count=1 -timeout 60m -ginkgo.no-color $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
 
 .PHONY: screenshots
 screenshots: browser ## Take screenshots of every page in light, dark and phone width, into bin/screenshots (FOCUS=)
