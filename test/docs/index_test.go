@@ -166,7 +166,7 @@ func TestOddFiles(t *testing.T) {
 	for i := range rows {
 		row := &rows[i]
 		if names[row.Name] || row.Reason == "" || row.Declares() == "" {
-			t.Errorf("%s: the field is listed twice, or lacks its reason or its type", row.Name)
+			t.Errorf("%s: the file is listed twice, or has no reason or no type", row.Name)
 		}
 		names[row.Name] = true
 	}

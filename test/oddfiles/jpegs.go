@@ -97,7 +97,7 @@ func inks(transformed bool) []jpegChannel {
 // turned returns a row for each JPEG orientation.
 func turned() []Row {
 	reasons := map[int]string{
-		1: "a phone that was held upright", 2: "front cameras that mirror", 3: "a phone upside down", 4: "scanners of slides",
+		1: "a phone held upright", 2: "mirroring front cameras", 3: "a phone held upside down", 4: "slide scanners",
 		5: "exif-orientation-examples", 6: "an iPhone held upright: the usual portrait", 7: "exif-orientation-examples", 8: "a phone turned to the left",
 	}
 	makers := map[binary.ByteOrder]string{binary.LittleEndian: "intel", binary.BigEndian: "motorola"}
@@ -126,14 +126,14 @@ func jpegs() []Row {
 	}
 	strange := unusable("Herald cannot read")
 	rows := []Row{
-		{Name: "plain.jpg", Reason: "nothing is odd: the measure of the others", Make: fixed(plainJPEG), Want: asSent, Short: true},
-		{Name: "plain.jfif", Reason: "Windows and Chrome name JPEGs so", Make: fixed(plainJPEG), Want: unusable("rename the file")},
-		{Name: "progressive.jpg", Reason: "what web sites and mozjpeg write", Make: storedJPEG(jpegFile{channels: ycc(2, 2, 1, 1), progressive: true}), Want: asSent},
+		{Name: "plain.jpg", Reason: "nothing unusual: the baseline", Make: fixed(plainJPEG), Want: asSent, Short: true},
+		{Name: "plain.jfif", Reason: "Windows and Chrome use this extension for JPEGs", Make: fixed(plainJPEG), Want: unusable("rename the file")},
+		{Name: "progressive.jpg", Reason: "websites and mozjpeg", Make: storedJPEG(jpegFile{channels: ycc(2, 2, 1, 1), progressive: true}), Want: asSent},
 		{
 			Name: "progressive-turned.jpg", Reason: "the same, from a phone", Turn: 6, Want: rendered,
 			Make: edit(storedJPEG(jpegFile{channels: ycc(2, 2, 1, 1), progressive: true}), marked(app1(exif(binary.BigEndian, 6, false, nil)))), Short: true,
 		},
-		{Name: "restarts.jpg", Reason: "cameras that encode rows side by side", Make: storedJPEG(jpegFile{channels: ycc(2, 2, 1, 1), every: 13}), Want: asSent},
+		{Name: "restarts.jpg", Reason: "cameras that encode rows in parallel", Make: storedJPEG(jpegFile{channels: ycc(2, 2, 1, 1), every: 13}), Want: asSent},
 		{
 			Name: "restarts-wide.jpg", Reason: "the same, converted for Instagram", Want: asSent.but(rendition, Instagram),
 			Make: fixed(func() []byte { return (&jpegFile{channels: ycc(2, 1, 1, 1), every: 7}).encode(charted(600, 200)) }),
@@ -142,11 +142,11 @@ func jpegs() []Row {
 		{Name: "grey-wide.jpg", Reason: "the same, converted for Instagram", Make: fixed(func() []byte { return goJPEG(greyed(charted(600, 200))) }), Want: asSent.but(rendition, Instagram)},
 		{Name: "rgb.jpg", Reason: "Photoshop at full quality, and ImageMagick with -colorspace RGB", Make: storedJPEG(jpegFile{channels: rgb, parts: adobe(0)}), Want: asSent},
 		{Name: "sampling-444.jpg", Reason: "Photoshop, and screenshots", Make: storedJPEG(jpegFile{channels: ycc(1, 1, 1, 1)}), Want: asSent},
-		{Name: "sampling-422.jpg", Reason: "cameras of Canon and Nikon", Make: storedJPEG(jpegFile{channels: ycc(2, 1, 1, 1)}), Want: asSent},
+		{Name: "sampling-422.jpg", Reason: "Canon and Nikon cameras", Make: storedJPEG(jpegFile{channels: ycc(2, 1, 1, 1)}), Want: asSent},
 		{Name: "sampling-411.jpg", Reason: "early digital cameras", Make: storedJPEG(jpegFile{channels: ycc(4, 1, 1, 1)}), Want: asSent, Short: true},
-		{Name: "sampling-440.jpg", Reason: "4:2:2 that was turned without loss by jpegtran", Make: storedJPEG(jpegFile{channels: ycc(1, 2, 1, 1)}), Want: asSent},
+		{Name: "sampling-440.jpg", Reason: "4:2:2, losslessly rotated by jpegtran", Make: storedJPEG(jpegFile{channels: ycc(1, 2, 1, 1)}), Want: asSent},
 		{
-			Name: "sampling-440-turned.jpg", Reason: "the same with a tag to turn it", Turn: 8, Want: rendered,
+			Name: "sampling-440-turned.jpg", Reason: "the same, with an orientation tag", Turn: 8, Want: rendered,
 			Make: edit(storedJPEG(jpegFile{channels: ycc(1, 2, 1, 1)}), marked(app1(exif(binary.LittleEndian, 8, false, nil)))),
 		},
 		{Name: "sampling-3x1.jpg", Reason: "cjpeg -sample 3x1", Make: storedJPEG(jpegFile{channels: ycc(3, 1, 1, 1)}), Want: strange},
@@ -158,9 +158,9 @@ func jpegs() []Row {
 		{Name: "twelve-bits.jpg", Reason: "medical devices", Make: edit(fixed(plainJPEG), frameChanged(0xc1, 12)), Want: strange, Short: true},
 		{Name: "arithmetic.jpg", Reason: "jpegtran -arithmetic", Make: edit(fixed(plainJPEG), frameChanged(0xc9, 8)), Want: strange},
 		{Name: "lossless.jpg", Reason: "DNG converters", Make: edit(fixed(plainJPEG), frameChanged(0xc3, 8)), Want: strange},
-		{Name: "cmyk.jpg", Reason: "print shops, by Photoshop", Make: storedJPEG(jpegFile{channels: inks(false), parts: adobe(0)}), Want: asSent},
+		{Name: "cmyk.jpg", Reason: "print shops, with Photoshop", Make: storedJPEG(jpegFile{channels: inks(false), parts: adobe(0)}), Want: asSent},
 		{
-			Name: "cmyk-turned.jpg", Reason: "the same with a tag to turn it", Turn: 3, Want: rendered, Shows: fixed(plainJPEG), Short: true,
+			Name: "cmyk-turned.jpg", Reason: "the same, with an orientation tag", Turn: 3, Want: rendered, Shows: fixed(plainJPEG), Short: true,
 			Make: edit(storedJPEG(jpegFile{channels: inks(false), parts: adobe(0)}), marked(app1(exif(binary.BigEndian, 3, false, nil)))),
 		},
 		{

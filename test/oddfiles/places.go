@@ -51,12 +51,12 @@ func places() []Row {
 	uuid := []byte("\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac")
 	rows := []Row{
 		{Name: "gps-xyz.mp4", Reason: "Android phones", Make: edit(tenSeconds, described(box("udta", international("\xa9xyz", iso6709)))), Short: true},
-		{Name: "gps-xyz-last.mp4", Reason: "the same, with the description behind the frames", Make: edit(tenSeconds, described(box("udta", international("\xa9xyz", iso6709))), indexLast)},
+		{Name: "gps-xyz-last.mp4", Reason: "the same, with the metadata after the frames", Make: edit(tenSeconds, described(box("udta", international("\xa9xyz", iso6709))), indexLast)},
 		{Name: "gps-loci.mp4", Reason: "3GPP phones", Make: edit(tenSeconds, described(box("udta", loci())))},
 		{Name: "gps-keys.mov", Reason: "iPhones", Make: edit(tenSeconds, branded("qt  "), described(keyed("com.apple.quicktime.location.ISO6709", iso6709))), Short: true},
-		{Name: "gps-keys-and-xyz.mov", Reason: "iPhone films that Photos has exported", Make: edit(tenSeconds,
+		{Name: "gps-keys-and-xyz.mov", Reason: "iPhone videos exported by Photos", Make: edit(tenSeconds,
 			branded("qt  "), described(keyed("com.apple.quicktime.location.ISO6709", iso6709), box("udta", international("\xa9xyz", iso6709))))},
-		{Name: "gps-gopro.mp4", Reason: "GoPro's track gpmd", Make: edit(tenSeconds, recorded("meta", "gpmd", gpmf())), Short: true},
+		{Name: "gps-gopro.mp4", Reason: "GoPro's gpmd track", Make: edit(tenSeconds, recorded("meta", "gpmd", gpmf())), Short: true},
 		{Name: "gps-xmp.mp4", Reason: "Adobe Bridge and Premiere", Make: edit(tenSeconds, described(box("uuid", uuid, xmp(true, 100))))},
 		{Name: "gps-subtitles.mp4", Reason: "DJI drones", Needs: []string{"libx264"}, Make: subtitled("GPS(" + iso6709 + ",18)")},
 	}
@@ -64,6 +64,6 @@ func places() []Row {
 		rows[i].Place, rows[i].Want = true, withoutPlace
 	}
 	return slices.Concat(rows, []Row{{
-		Name: "data-track.mp4", Reason: "a track that nobody knows", Make: edit(tenSeconds, recorded("meta", "oddd", []byte("whatever it may be"))), Want: asSent,
+		Name: "data-track.mp4", Reason: "a track of an unknown type", Make: edit(tenSeconds, recorded("meta", "oddd", []byte("whatever it may be"))), Want: asSent,
 	}})
 }

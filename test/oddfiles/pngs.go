@@ -98,55 +98,55 @@ var onPNG = asSent.but(rendition, Instagram, TikTok)
 func pngs() []Row {
 	big, little := binary.BigEndian, binary.LittleEndian
 	rows := []Row{
-		{Name: "plain.png", Reason: "nothing is odd: the measure of the others", Make: plainPNG(), Want: onPNG, Short: true},
+		{Name: "plain.png", Reason: "nothing unusual: the baseline", Make: plainPNG(), Want: onPNG, Short: true},
 		{
-			Name: "interlaced.png", Reason: "web sites of slow networks", Want: onPNG,
+			Name: "interlaced.png", Reason: "websites for slow networks", Want: onPNG,
 			Make: fixed(func() []byte {
 				return (&pngFile{picture: chart(), depth: 8, kind: pngColor, interlaced: true}).encode()
 			}),
 		},
 		{
-			Name: "interlaced-16-bits-alpha.png", Reason: "the most that a PNG has", Want: onPNG, Short: true,
+			Name: "interlaced-16-bits-alpha.png", Reason: "the maximum that PNG supports", Want: onPNG, Short: true,
 			Make: fixed(func() []byte {
 				return (&pngFile{picture: glass(), depth: 16, kind: pngColorAlpha, interlaced: true}).encode()
 			}),
 		},
-		{Name: "gama-srgb.png", Reason: "Photoshop's gAMA of 45455", Make: plainPNG(gama(0.45455)), Want: onPNG},
+		{Name: "gama-srgb.png", Reason: "Photoshop: gAMA 45455", Make: plainPNG(gama(0.45455)), Want: onPNG},
 		{Name: "gama-linear.png", Reason: "renderers; libpng and browsers apply it", Make: storedPNG(lit(1), 16, pngColor, gama(1)), Shows: plainPNG(), Want: onPNG, Short: true},
-		{Name: "gama-mac.png", Reason: "old Macs, whose screens had 1.8", Make: storedPNG(lit(1/1.8), 8, pngColor, gama(1/1.8)), Shows: plainPNG(), Want: onPNG},
-		{Name: "gama-and-srgb.png", Reason: "sRGB precedes gAMA", Make: plainPNG(gama(1), chunk("sRGB", []byte{0})), Want: onPNG},
+		{Name: "gama-mac.png", Reason: "old Macs with gamma 1.8", Make: storedPNG(lit(1/1.8), 8, pngColor, gama(1/1.8)), Shows: plainPNG(), Want: onPNG},
+		{Name: "gama-and-srgb.png", Reason: "sRGB takes precedence over gAMA", Make: plainPNG(gama(1), chunk("sRGB", []byte{0})), Want: onPNG},
 		{Name: "srgb.png", Reason: "GIMP", Make: plainPNG(chunk("sRGB", []byte{0})), Want: onPNG},
-		{Name: "p3-iccp.png", Reason: "screenshots of Macs and iPhones", Make: plainPNG(iccp(displayP3())), Want: onPNG, Profile: true},
+		{Name: "p3-iccp.png", Reason: "Mac and iPhone screenshots", Make: plainPNG(iccp(displayP3())), Want: onPNG, Profile: true},
 		{Name: "p3-cicp.png", Reason: "screenshots since PNG's third edition", Make: plainPNG(chunk("cICP", []byte{12, 13, 0, 1})), Want: onPNG, Profile: true, Short: true},
 		{Name: "hdr-cicp.png", Reason: "HDR screenshots (PQ)", Make: plainPNG(chunk("cICP", []byte{9, 16, 0, 1})), Want: asSent.but(refused("does not accept the image"), Instagram, TikTok)},
 		{
-			Name: "chromaticities.png", Reason: "cHRM of sRGB beside gAMA, by Photoshop", Want: onPNG,
+			Name: "chromaticities.png", Reason: "Photoshop: sRGB's cHRM with gAMA", Want: onPNG,
 			Make: plainPNG(gama(0.45455), chunk("cHRM", longs(big, 31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000))),
 		},
 		{Name: "exif-turned.png", Reason: "exiftool, and phones since Android 12", Turn: 6, Make: plainPNG(chunk("eXIf", exif(big, 6, false, nil))), Want: rendered, Short: true},
 		{Name: "exif-behind-pixels.png", Reason: "exiftool appends it; browsers ignore it", Make: behindPNG(chunk("eXIf", exif(big, 6, false, nil))), Want: onPNG},
 		{
-			Name: "exif-prefixed.png", Reason: "programs that copy the prefix of a JPEG", Turn: 6, Want: rendered,
+			Name: "exif-prefixed.png", Reason: "tools that copy a JPEG's prefix", Turn: 6, Want: rendered,
 			Make: plainPNG(chunk("eXIf", append([]byte("Exif\x00\x00"), exif(little, 6, false, nil)...))),
 		},
 		{Name: "text-crc.png", Reason: "editors that change text in place; libpng warns", Shows: plainPNG(), Make: plainPNG(spoiled(chunk("tEXt", []byte("Comment\x00hello")))), Want: onPNG, Short: true},
 		{Name: "iccp-crc.png", Reason: "the same in a profile", Shows: plainPNG(), Make: plainPNG(spoiled(iccp(displayP3()))), Want: onPNG},
-		{Name: "pixels-crc.png", Reason: "a disk that fails", Make: edit(plainPNG(), spoilt("IDAT")), Want: unusable("damaged"), Short: true},
-		{Name: "header-crc.png", Reason: "games that protect their pictures", Make: edit(plainPNG(), spoilt("IHDR")), Want: unusable("damaged")},
-		{Name: "cut-off.png", Reason: "a download that broke", Make: edit(plainPNG(), func(d []byte) []byte { return d[:len(d)*2/3] }), Want: unusable("cut off")},
-		{Name: "no-end.png", Reason: "a download that broke late", Make: edit(plainPNG(), endless(12)), Want: unusable("cut off")},
-		{Name: "zeros-behind.png", Reason: "copies from cards in whole blocks", Make: edit(plainPNG(), followed(make([]byte, 4096))), Want: onPNG},
-		{Name: "archive-behind.png", Reason: "pictures that hide a ZIP", Make: edit(plainPNG(), followed([]byte("PK\x03\x04"), make([]byte, 300))), Want: onPNG},
+		{Name: "pixels-crc.png", Reason: "a failing disk", Make: edit(plainPNG(), spoilt("IDAT")), Want: unusable("damaged"), Short: true},
+		{Name: "header-crc.png", Reason: "games that protect their images", Make: edit(plainPNG(), spoilt("IHDR")), Want: unusable("damaged")},
+		{Name: "cut-off.png", Reason: "an interrupted download", Make: edit(plainPNG(), func(d []byte) []byte { return d[:len(d)*2/3] }), Want: unusable("cut off")},
+		{Name: "no-end.png", Reason: "a download interrupted near the end", Make: edit(plainPNG(), endless(12)), Want: unusable("cut off")},
+		{Name: "zeros-behind.png", Reason: "block-wise copies from memory cards", Make: edit(plainPNG(), followed(make([]byte, 4096))), Want: onPNG},
+		{Name: "archive-behind.png", Reason: "images that hide a ZIP file", Make: edit(plainPNG(), followed([]byte("PK\x03\x04"), make([]byte, 300))), Want: onPNG},
 		{Name: "animated.png", Reason: "APNG: stickers, and screen recorders", Make: fixed(animatedPNG), Want: onPNG, Short: true},
 		{Name: "white-on-nothing.png", Reason: "logos for dark pages", Make: storedPNG(logo, 8, pngColorAlpha), Want: onPNG, Short: true},
-		{Name: "grey-transparent-value.png", Reason: "tRNS of a grey picture", Make: storedPNG(logo, 8, pngGrey, chunk("tRNS", []byte{0, 255})), Want: onPNG},
+		{Name: "grey-transparent-value.png", Reason: "tRNS in a grey image", Make: storedPNG(logo, 8, pngGrey, chunk("tRNS", []byte{0, 255})), Want: onPNG},
 		{
-			Name: "texts.png", Reason: "tEXt and zTXt of Stable Diffusion", Want: onPNG,
+			Name: "texts.png", Reason: "tEXt and zTXt by Stable Diffusion", Want: onPNG,
 			Make: plainPNG(chunk("tEXt", []byte("parameters\x00a cat")), chunk("zTXt", append([]byte("Comment\x00\x00"), zipped(bytes.Repeat([]byte("a cat "), 9000))...))),
 		},
 		{Name: "xmp.png", Reason: "Photoshop", Make: plainPNG(xmpText(false)), Want: onPNG},
 	}
-	small := Row{Name: "one-pixel.png", Reason: "counters of web sites", Make: storedPNG(func() *image.NRGBA { return charted(1, 1) }, 8, pngColor), Want: onPNG}
+	small := Row{Name: "one-pixel.png", Reason: "tracking pixels", Make: storedPNG(func() *image.NRGBA { return charted(1, 1) }, 8, pngColor), Want: onPNG}
 	return slices.Concat(rows, placedPNGs(), []Row{small}, models())
 }
 
@@ -160,10 +160,10 @@ func placedPNGs() []Row {
 	big, little := binary.BigEndian, binary.LittleEndian
 	withPlace := withoutPlace.but(rendition, Instagram, TikTok)
 	return []Row{
-		{Name: "gps-exif.png", Reason: "photos that were saved as PNG", Place: true, Make: plainPNG(chunk("eXIf", exif(little, 1, true, nil))), Want: withPlace, Short: true},
+		{Name: "gps-exif.png", Reason: "photos saved as PNG", Place: true, Make: plainPNG(chunk("eXIf", exif(little, 1, true, nil))), Want: withPlace, Short: true},
 		{Name: "gps-exif-behind.png", Reason: "exiftool", Place: true, Make: behindPNG(chunk("eXIf", exif(big, 1, true, nil))), Want: withPlace},
 		{Name: "gps-xmp.png", Reason: "Photoshop and Lightroom", Place: true, Make: plainPNG(xmpText(true)), Want: withPlace},
-		{Name: "gps-raw-profile.png", Reason: "ImageMagick's convert of a photo", Make: plainPNG(magickProfile(exif(little, 1, true, nil))), Want: withPlace},
+		{Name: "gps-raw-profile.png", Reason: "a photo converted with ImageMagick", Make: plainPNG(magickProfile(exif(little, 1, true, nil))), Want: withPlace},
 	}
 }
 
@@ -176,11 +176,11 @@ func models() []Row {
 		picture      func() *image.NRGBA
 		depths       []int
 	}{
-		{pngGrey, "grey", "scanners and fax", chart, []int{1, 2, 4, 8, 16}},
+		{pngGrey, "grey", "scanners and fax machines", chart, []int{1, 2, 4, 8, 16}},
 		{pngPalette, "palette", "pngquant, and GIF converters", glass, []int{4, 8}},
-		{pngColor, "colour", "scanners of 48 bits", chart, []int{16}},
-		{pngGreyAlpha, "grey-alpha", "masks of GIMP", glass, []int{8, 16}},
-		{pngColorAlpha, "alpha", "logos, and screenshots of windows", glass, []int{8, 16}},
+		{pngColor, "colour", "48-bit scanners", chart, []int{16}},
+		{pngGreyAlpha, "grey-alpha", "GIMP masks", glass, []int{8, 16}},
+		{pngColorAlpha, "alpha", "logos, and window screenshots", glass, []int{8, 16}},
 	} {
 		for _, depth := range m.depths {
 			rows = append(rows, Row{

@@ -40,7 +40,7 @@ const (
 	AsSent Kind = "as sent"
 	// WithoutPlace files are published without their location but are otherwise unchanged: the length, the pixels and
 	// the frames are the same.
-	WithoutPlace Kind = "without the place"
+	WithoutPlace Kind = "without the location"
 	// Rendered images are published as renditions.
 	Rendered Kind = "rendition"
 	// Refused files make Herald reject a post to the platform when it is created.

@@ -23,7 +23,7 @@ func Table() string {
 		for _, p := range on {
 			names = append(names, titles[p])
 		}
-		fmt.Fprintf(&b, "\n| %s | who writes such files | what %s and %s get |\n| --- | --- | --- |\n",
+		fmt.Fprintf(&b, "\n| %s | source | sent to %s and %s |\n| --- | --- | --- |\n",
 			kind, strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
 		for _, row := range Rows() {
 			if row.IsVideo() == videos {

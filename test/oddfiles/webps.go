@@ -66,9 +66,9 @@ func webps() []Row {
 	}
 	still := refused("does not accept the image")
 	return []Row{
-		{Name: "lossy.webp", Reason: "what Android and web sites write; golang/go#40173", Needs: needs, Make: lossy, Want: onWebP, Short: true},
+		{Name: "lossy.webp", Reason: "Android and websites; golang/go#40173", Needs: needs, Make: lossy, Want: onWebP, Short: true},
 		{Name: "lossy-white.webp", Reason: "pages and logos; golang/go#40173", Needs: needs, Make: libwebp(white, "-quality", "90"), Want: onWebP},
-		{Name: "lossless.webp", Reason: "screenshots by cwebp -lossless", Needs: needs, Make: lossless, Want: onWebP},
+		{Name: "lossless.webp", Reason: "screenshots with cwebp -lossless", Needs: needs, Make: lossless, Want: onWebP},
 		{Name: "lossy-alpha.webp", Reason: "stickers", Needs: needs, Make: libwebp(seeThrough, "-quality", "95"), Want: onWebP, Short: true},
 		{Name: "lossless-alpha.webp", Reason: "logos", Needs: needs, Make: libwebp(seeThrough, "-lossless", "1"), Want: onWebP},
 		{Name: "animated.webp", Reason: "GIF converters, and stickers", Needs: []string{"libwebp_anim"}, Make: moving, Want: asSent.but(still, Instagram, Threads, Facebook), Short: true},
@@ -77,28 +77,28 @@ func webps() []Row {
 			Make: edit(lossy, withChunks(webpEXIF, nil, riffChunk("EXIF", exif(binary.LittleEndian, 6, false, nil)))),
 		},
 		{
-			Name: "turned-prefixed.webp", Reason: "programs that copy the prefix of a JPEG", Turn: 3, Needs: needs, Want: rendered,
+			Name: "turned-prefixed.webp", Reason: "tools that copy a JPEG's prefix", Turn: 3, Needs: needs, Want: rendered,
 			Make: edit(lossy, withChunks(webpEXIF, nil, riffChunk("EXIF", append([]byte("Exif\x00\x00"), exif(binary.BigEndian, 3, false, nil)...)))),
 		},
 		{
-			Name: "p3.webp", Reason: "Sharp and Squoosh keep the profile of iPhones", Profile: true, Needs: needs, Want: onWebP,
+			Name: "p3.webp", Reason: "Sharp and Squoosh keep iPhone profiles", Profile: true, Needs: needs, Want: onWebP,
 			Make: edit(lossless, withChunks(webpICC, riffChunk("ICCP", displayP3()), nil)),
 		},
 		{Name: "xmp.webp", Reason: "Photoshop", Needs: needs, Make: edit(lossy, withChunks(webpXMP, nil, riffChunk("XMP ", xmp(false, 1)))), Want: onWebP},
 		{
-			Name: "gps-exif.webp", Reason: "photos of Android that were converted", Place: true, Needs: needs, Want: withPlace, Short: true,
+			Name: "gps-exif.webp", Reason: "converted Android photos", Place: true, Needs: needs, Want: withPlace, Short: true,
 			Make: edit(lossy, withChunks(webpEXIF, nil, riffChunk("EXIF", exif(binary.LittleEndian, 1, true, nil)))),
 		},
 		{Name: "gps-xmp.webp", Reason: "Lightroom", Place: true, Needs: needs, Make: edit(lossy, withChunks(webpXMP, nil, riffChunk("XMP ", xmp(true, 0)))), Want: withPlace},
-		{Name: "zeros-behind.webp", Reason: "copies from cards in whole blocks", Needs: needs, Make: edit(lossy, followed(make([]byte, 4096))), Want: onWebP},
+		{Name: "zeros-behind.webp", Reason: "block-wise copies from memory cards", Needs: needs, Make: edit(lossy, followed(make([]byte, 4096))), Want: onWebP},
 		{
-			Name: "odd-chunks.webp", Reason: "chunks of odd length have a byte behind them", Needs: needs, Want: onWebP,
+			Name: "odd-chunks.webp", Reason: "odd-length chunks are followed by a padding byte", Needs: needs, Want: onWebP,
 			Make: edit(lossless, withChunks(webpXMP, nil, append(riffChunk("abcd", []byte("odd")), riffChunk("XMP ", append(xmp(false, 0), ' '))...))),
 		},
 		{
-			Name: "unknown-chunk-first.webp", Reason: "RFC 9649 lets readers pass over it", Needs: needs, Want: onWebP,
+			Name: "unknown-chunk-first.webp", Reason: "RFC 9649 allows readers to skip it", Needs: needs, Want: onWebP,
 			Make: edit(lossless, withChunks(0, riffChunk("zzzz", []byte("whatever")), nil)),
 		},
-		{Name: "cut-off.webp", Reason: "a download that broke", Needs: needs, Make: edit(lossy, func(d []byte) []byte { return d[:len(d)/2] }), Want: unusable("cut off")},
+		{Name: "cut-off.webp", Reason: "an interrupted download", Needs: needs, Make: edit(lossy, func(d []byte) []byte { return d[:len(d)/2] }), Want: unusable("cut off")},
 	}
 }
