@@ -39,7 +39,7 @@ func TestGuarantees(t *testing.T) {
 				t.Errorf("%d violations; the first: %s", r.Violations, r.Violation)
 			}
 			for what, n := range map[string]int{
-				"accepted": r.Accepted, "refused by a budget": r.OverBudget, "refused by a plan": r.OverPlan, "published": r.Published,
+				"accepted": r.Accepted, "rejected by a budget": r.OverBudget, "rejected by a plan": r.OverPlan, "published": r.Published,
 				"failed": r.Failed, "lookups": r.Lookups, "uploads": r.Uploads, "archived": r.Archived,
 			} {
 				if n == 0 {

@@ -62,15 +62,15 @@ func report(out io.Writer, r *Result, c *Costs) {
 		{"measure", "result", "why"},
 		{"teams; accounts", grouped(r.Teams) + "; " + grouped(r.Accounts), "the load: an account for every eight posts a day, at least four for each team"},
 		{"posts accepted", grouped(r.Accepted), "every one has an outcome"},
-		{"refused by a budget; by a plan", grouped(r.OverBudget) + "; " + grouped(r.OverPlan), "imports beyond the budget of unfinished posts; the starter plan's 30 posts to X a month"},
+		{"rejected by a budget; by a plan", grouped(r.OverBudget) + "; " + grouped(r.OverPlan), "imports over the budget for unfinished posts; the starter plan's limit of 30 posts to X a month"},
 		{"published twice; lost; limits exceeded", fmt.Sprintf("%d; %d; %d", r.Twice, r.Lost, r.Violations), "must be zero"},
-		{"published; failed; undecided", grouped(r.Published) + "; " + grouped(r.Failed) + "; " + grouped(r.Undecided), "platforms refuse one call in 5,000 for good; each of the " + grouped(r.Lookups) + " lost answers is looked up"},
-		{"lateness of scheduled posts: p50; p99; p99.9", inUnits(r.Lateness.Quantile(0.5)) + "; " + inUnits(r.Lateness.Quantile(0.99)) + "; " + inUnits(r.Lateness.Quantile(0.999)), "the claim's write, and at full hours the queue of writes"},
-		{"the largest instant: posts; the last is late by", grouped(largest.posts) + "; " + inUnits(largest.last), "nine o'clock in the largest time zone, on a working day"},
-		{"late because their platform announced a pause", grouped(r.Paused), "one call in 2,000 meets a rate limit of a minute; not counted above"},
-		{"uploads; forecast to be late; late", grouped(r.Uploads) + "; " + grouped(r.ForecastLate) + "; " + grouped(r.LateUploads), "films and pictures, before their posts are due"},
-		{"writes a day; in the busiest minute; in the busiest second", grouped(r.Writes/r.Days) + "; " + grouped(r.PeakMinute) + "; " + grouped(r.PeakSecond), "eight for each post of two accounts, and one an hour for each account; events and removals wait for a quiet moment"},
-		{"posts in the cluster, at most; those that stay", grouped(r.MostObjects) + "; " + grouped(r.Kept), "two days of finished posts, and up to three of scheduled ones"},
+		{"published; failed; undecided", grouped(r.Published) + "; " + grouped(r.Failed) + "; " + grouped(r.Undecided), "platforms reject one call in 5,000 permanently; each of the " + grouped(r.Lookups) + " calls with a lost response is looked up"},
+		{"lateness of scheduled posts: p50; p99; p99.9", inUnits(r.Lateness.Quantile(0.5)) + "; " + inUnits(r.Lateness.Quantile(0.99)) + "; " + inUnits(r.Lateness.Quantile(0.999)), "the claim's write and, on the hour, the queue of writes"},
+		{"the largest instant: posts; lateness of its last post", grouped(largest.posts) + "; " + inUnits(largest.last), "nine o'clock in the largest time zone, on a working day"},
+		{"late because of a platform's rate limit", grouped(r.Paused), "one call in 2,000 hits a one-minute rate limit; not counted above"},
+		{"uploads; forecast to be late; late", grouped(r.Uploads) + "; " + grouped(r.ForecastLate) + "; " + grouped(r.LateUploads), "videos and images, before their posts are due"},
+		{"writes a day; in the busiest minute; in the busiest second", grouped(r.Writes/r.Days) + "; " + grouped(r.PeakMinute) + "; " + grouped(r.PeakSecond), "eight for each post to two accounts, and one an hour for each account; events and removals wait for a quiet period"},
+		{"maximum posts in the cluster; posts that remain", grouped(r.MostObjects) + "; " + grouped(r.Kept), "two days of finished posts, and up to three of scheduled ones"},
 		{"etcd; each kube-apiserver's watch cache", size(objects*c.FinishedBytes) + "; " + size(objects*c.WatchBytes), "4.1 KB and 11.8 KB for each"},
 		{"manager; apiserver", size(c.IdleBytes+int64(r.MostUnfinished)*c.ManagerBytes) + "; " + size(c.IdleBytes+objects*c.APIServerBytes), "4.5 KB for each of " + grouped(r.MostUnfinished) + " unfinished posts; 0.25 KB for each post"},
 		{"archive: posts; size", grouped(last.Archived) + "; " + size(int64(last.Archived)*(r.RecordBytes()+c.ListBytes)), fmt.Sprintf("88 days of posts; a record takes %s bytes, and its entries in lists %d", grouped(r.RecordBytes()), c.ListBytes)},
@@ -103,13 +103,13 @@ func cells() []cell {
 		{1000 * thousand, 2, true, "the same, with crowds claimed ahead"},
 		{1000 * thousand, 8, false, "more processors for the control plane instead"},
 		{3000 * thousand, 2, false, "three times the posts: a minute late at nine o'clock"},
-		{3000 * thousand, 8, true, "the most for one cell"},
+		{3000 * thousand, 8, true, "the maximum for one cell"},
 	}
 }
 
 // reportCells simulates each cell for a week and writes a table.
 func reportCells(out io.Writer, base Load) error {
-	rows := [][]string{{"posts a month", "processors", "claimed ahead", "largest instant", "its last is late by", "p99", "writes in the busiest minute", "why"}}
+	rows := [][]string{{"posts a month", "processors", "claimed ahead", "largest instant", "lateness of its last post", "p99", "writes in the busiest minute", "why"}}
 	for _, c := range cells() {
 		load, costs := base, measured()
 		load.PostsPerMonth, load.Days, costs.Processors = c.postsPerMonth, cellDays, c.processors
