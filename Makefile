@@ -94,7 +94,7 @@ run: controlplane ## Run all of Herald on this machine, with simulated platforms
 	@exec $(BIN)/local run
 
 .PHONY: test
-test: ## Run everything that must pass before a change lands; lists at the end what could not run, and why
+test: ## Run everything that must pass before a change is merged; list at the end what could not run, and why
 	@MAKE='$(MAKE)' hack/test.sh
 
 # Single-threaded modules: the race detector would build all of their libraries a second time.
@@ -122,7 +122,7 @@ test-unit: ## Run the unit tests: all packages that need only Go (RACE=1 for the
 
 # The program replaces the shell, so that a signal sent to make reaches it. It stops everything that it has started.
 .PHONY: bench
-bench: controlplane ## Compare Herald with its floor, the Kubernetes API (BENCH=B1,B3 runs a part; docs/performance.md)
+bench: controlplane ## Benchmark Herald against its floor, the Kubernetes API (BENCH=B1,B3 for a subset; docs/performance.md)
 	@go build -buildvcs=false -o $(BIN)/perf ./test/perf
 	# B10 needs a manager that accepts receivers on this machine.
 	$(if $(or $(findstring B10,$(BENCH)),$(if $(BENCH),,all)),go build -buildvcs=false -tags crashpoints -o $(BIN)/herald-crashpoints ./cmd/herald)

@@ -37,7 +37,7 @@ for program in $missing; do
       ;;
   esac
 done
-echo "building ${missing// /, } into ${bin#"$PWD/"}: about $minutes min the first time, on two cores"
+echo "building ${missing// /, } into ${bin#"$PWD/"}: about $minutes min the first time on two cores"
 
 # A go.work around the checkout would replace the versions that the module pins.
 export GOWORK=off

@@ -7,7 +7,7 @@ browsers := chromium chromium-browser google-chrome-stable google-chrome
 chromium: ## Install Debian's Chromium as root, if there is no Chromium or Chrome in PATH
 	@if command -v $(browsers) >/dev/null; then exit 0; fi
 	if ! command -v apt-get >/dev/null; then
-	  echo "there is no apt here: install Chromium or Chrome by hand"
+	  echo "apt-get is not available: install Chromium or Chrome manually"
 	  exit 1
 	fi
 	$(if $(filter-out 0,$(shell id -u)),sudo )apt-get install --yes --no-install-recommends chromium
@@ -30,7 +30,7 @@ $(BIN)/axe.min.js: hack/make/browser.mk
 .PHONY: browser
 browser: controlplane $(BIN)/axe.min.js
 	@if ! command -v $(browsers) >/dev/null; then
-	  echo "there is no Chromium or Chrome in PATH; make chromium installs Debian's"
+	  echo "there is no Chromium or Chrome in PATH: install Debian's with make chromium"
 	  exit 1
 	fi
 
@@ -38,10 +38,10 @@ browser_test = KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/browser -count=1 -tim
 
 # Without a browser, `make test` continues and reports that at the end.
 .PHONY: test-browser
-test-browser: ## Use the pages in headless Chromium, against the whole stack, with axe on each (FOCUS=, ATTACH=.local/env; docs/testing.md)
+test-browser: ## Test the pages in headless Chromium against the whole stack, each also with axe (FOCUS=, ATTACH=.local/env; docs/testing.md)
 	@why=
 	if ! command -v $(browsers) >/dev/null; then
-	  why="there is no Chromium or Chrome in PATH; make chromium installs Debian's, as root"
+	  why="there is no Chromium or Chrome in PATH: install Debian's with make chromium, as root"
 	elif ! problem=$$($(MAKE) $(BIN)/axe.min.js 2>&1); then
 	  why="axe cannot be fetched by npm: $${problem%%$$'\n'*}"
 	fi
@@ -58,15 +58,15 @@ $(CURDIR)/test/agents/foreign/node_modules/.package-lock.json: test/agents/forei
 	touch $@
 
 .PHONY: test-agents
-test-agents: ## Run MCP's conformance suite, inspector and SDKs, and OAuth clients, against what Herald offers agents (FOCUS=)
+test-agents: ## Run MCP's conformance suite, inspector and SDKs, and OAuth clients against Herald's agent interfaces (FOCUS=)
 	@why=
 	if ! command -v $(browsers) >/dev/null; then
-	  why="there is no Chromium or Chrome in PATH; make chromium installs Debian's, as root"
+	  why="there is no Chromium or Chrome in PATH: install Debian's with make chromium, as root"
 	elif ! problem=$$($(MAKE) $(CURDIR)/test/agents/foreign/node_modules/.package-lock.json $(BIN)/axe.min.js 2>&1); then
 	  why="the clients cannot be fetched by npm: $${problem%%$$'\n'*}"
 	fi
 	if [ -n "$$why" ]; then
-	  $(call not_run,agents and clients that others wrote; $$why)
+	  $(call not_run,third-party agents and clients; $$why)
 	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
 	fi
 	$(MAKE) browser
@@ -78,16 +78,16 @@ screenshots: browser ## Take screenshots of every page in light, dark and phone 
 	$(browser_test) -ginkgo.label-filter='!lighthouse && !times' -args -screenshots=$(BIN)/screenshots $(if $(ATTACH),-attach=$(abspath $(ATTACH)))
 
 .PHONY: pictures
-pictures: browser ## Remake the pictures in docs/pictures, in headless Chromium
+pictures: browser ## Recreate the pictures in docs/pictures in headless Chromium
 	@KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/docs -count=1 -timeout 10m -run TestPictures -args -pictures=$(CURDIR)/docs/pictures
 
 # Lighthouse needs a newer Node.js than many systems have, so npm provides that too. --ignore-scripts: nothing from npm runs except these
 # two.
 .PHONY: lighthouse
-lighthouse: browser ## Measure the pages with Lighthouse: at least 95 in each column (FOCUS=)
+lighthouse: browser ## Measure the pages with Lighthouse: each category must score at least 95 (FOCUS=)
 	@npm --prefix hack/lighthouse ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	$(browser_test) -v -ginkgo.label-filter=lighthouse $(if $(ATTACH),-args -attach=$(abspath $(ATTACH)))
 
 .PHONY: page-times
-page-times: browser ## Print how long each page takes with 10,000 posts in a team
+page-times: browser ## Print how long each page takes for a team with 10,000 posts
 	@$(browser_test) -v -ginkgo.label-filter=times

@@ -11,7 +11,7 @@ build: ## Build bin/herald and bin/herald-sandbox
 # The programs of a local run. One build links the programs side by side; local has no version to set.
 .PHONY: programs
 programs:
-	@[ -e $(BIN)/local ] || echo "building herald, herald-sandbox and local into bin: up to 1 min the first time, on two cores"
+	@[ -e $(BIN)/local ] || echo "building herald, herald-sandbox and local into bin: up to 1 min the first time on two cores"
 	$(few_collections) go build -buildvcs=false -ldflags '-X main.version=$(VERSION)' -o $(BIN)/ ./cmd/... ./hack/local
 
 .PHONY: controlplane
@@ -45,13 +45,13 @@ build_nested = export GOWORK=off; trap 'rm -f $@.$$$$' EXIT; $(few_collections) 
 
 $(BIN)/herald-store: package := .
 $(BIN)/herald-store: hack/store/go.mod hack/store/go.sum hack/store/main.go
-	@echo "building herald-store into bin: about 1 min the first time, on two cores"
+	@echo "building herald-store into bin: about 1 min the first time on two cores"
 	$(build_nested)
 
 # Flux's controller, with the clients of the clouds whose secrets it decrypts. It takes minutes to build, so only test-flux needs it.
 $(BIN)/kustomize-controller: package := github.com/fluxcd/kustomize-controller
 $(BIN)/kustomize-controller: hack/kustomize-controller/go.mod hack/kustomize-controller/go.sum
-	@echo "building bin/$(@F) (some minutes the first time)"
+	@echo "building bin/$(@F) (a few minutes the first time)"
 	$(build_nested)
 
 .PHONY: run-reset
@@ -60,5 +60,5 @@ run-reset: ## Delete the state of the local run
 	exec $(BIN)/local reset
 
 .PHONY: clean
-clean: ## Remove bin/ (the Go build cache stays, so the next build is quick)
+clean: ## Remove bin/ (the Go build cache remains, so the next build is fast)
 	rm -rf $(BIN)

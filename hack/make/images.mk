@@ -48,7 +48,7 @@ image-packages: ## Pin today's Debian packages for the image with ffmpeg
 
 # The second build runs in another folder. COLD=1 also makes it compile everything again, which takes minutes.
 .PHONY: verify-image
-verify-image: image ## Build the images again elsewhere, fail if a byte differs, and inspect them (COLD=1 with an empty build cache)
+verify-image: image ## Rebuild the images elsewhere, fail if a byte differs, and inspect them (COLD=1 with an empty build cache)
 	@again=$$(mktemp -d)
 	trap 'rm -rf "$$again"' EXIT
 	mkdir "$$again/checkout"

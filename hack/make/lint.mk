@@ -1,7 +1,7 @@
 ##@ Check code
 
 .PHONY: verify
-verify: ## Fail if a generated file is not what its generator writes (it is rewritten in the process)
+verify: ## Fail if a generated file differs from its generator's output (and rewrite it)
 	@MAKE='$(MAKE)' hack/verify.sh
 
 .PHONY: fmt
@@ -9,7 +9,7 @@ fmt: $(BIN)/golangci-lint ## Format all Go code
 	$(BIN)/golangci-lint fmt
 
 .PHONY: fmt-check
-fmt-check: $(BIN)/golangci-lint ## Show what fmt would change, and fail if there is anything
+fmt-check: $(BIN)/golangci-lint ## Show what fmt would change, and fail if it would change anything
 	$(BIN)/golangci-lint fmt --diff
 
 .PHONY: vet
@@ -63,7 +63,7 @@ vuln: $(BIN)/govulncheck ## Check shipped code for known vulnerabilities with go
 	  if [ $$status = 3 ]; then
 	    failed=1
 	  elif [ $$status != 0 ] && grep -qE 'fetching vulnerabilities|no such host|connection refused|i/o timeout|dial tcp' "$$log"; then
-	    $(call not_run,the search for known vulnerabilities; the database $(VULNDB) cannot be reached. Name a copy: make vuln VULNDB=file:///path)
+	    $(call not_run,the search for known vulnerabilities; the database $(VULNDB) is unreachable. Use a copy: make vuln VULNDB=file:///path)
 	    exit $$failed # of the modules before this one
 	  elif [ $$status != 0 ]; then
 	    exit $$status

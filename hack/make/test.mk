@@ -47,7 +47,7 @@ test-oldest: $(BIN)/oldest/kube-apiserver ## Run the same suites against the old
 prometheus: ## Find Prometheus and promtool in PATH, or unpack them from Debian's package into bin/prometheus
 	@if [ -x $(BIN)/prometheus/usr/bin/promtool ] || { command -v prometheus && command -v promtool; } >/dev/null; then exit 0; fi
 	if ! { command -v apt-get && command -v dpkg-deb; } >/dev/null; then
-	  echo "there is no Prometheus in PATH, and no Debian to take it from: see https://prometheus.io/download"
+	  echo "there is no Prometheus in PATH, and no Debian to get it from: install it from https://prometheus.io/download"
 	  exit 1
 	fi
 	tmp=$$(mktemp -d)
@@ -57,9 +57,9 @@ prometheus: ## Find Prometheus and promtool in PATH, or unpack them from Debian'
 	dpkg-deb --extract "$$tmp"/prometheus_*.deb $(BIN)/prometheus
 
 .PHONY: test-monitoring
-test-monitoring: ## Run the alerts and the queries of runbooks and dashboard in a real Prometheus
+test-monitoring: ## Run the alerts and the queries of the runbooks and the dashboard in a real Prometheus
 	@if ! why=$$($(MAKE) prometheus 2>&1); then
-	  $(call not_run,alerts and dashboard in Prometheus; it cannot be had: $${why%%$$'\n'*})
+	  $(call not_run,alerts and dashboard in Prometheus; it is not available: $${why%%$$'\n'*})
 	fi
 	go test ./test/monitoring/ -count=1
 
@@ -68,7 +68,7 @@ $(CURDIR)/test/counting/node_modules/.package-lock.json: test/counting/package-l
 	touch $@
 
 .PHONY: test-counting
-test-counting: ## Compare how captions are counted with twitter-text, ICU and Autolinker (COUNTING_TEXTS=, COUNTING_SEED=)
+test-counting: ## Compare caption counting with twitter-text, ICU and Autolinker (COUNTING_TEXTS=, COUNTING_SEED=)
 	@why=
 	if ! command -v node >/dev/null; then
 	  why="there is no Node.js in PATH"
@@ -76,7 +76,7 @@ test-counting: ## Compare how captions are counted with twitter-text, ICU and Au
 	  why="what counts them cannot be fetched by npm: $${problem%%$$'\n'*}"
 	fi
 	if [ -n "$$why" ]; then
-	  $(call not_run,counts of captions compared with others; $$why)
+	  $(call not_run,comparison of caption counts; $$why)
 	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
 	fi
 	COUNTING_TEXTS=$(or $(COUNTING_TEXTS),20000) go test ./test/counting -count=1 -v
@@ -86,7 +86,7 @@ $(CURDIR)/test/signatures/node_modules/.package-lock.json: test/signatures/packa
 	touch $@
 
 .PHONY: test-signatures
-test-signatures: ## Verify the signatures of notifications with the JavaScript library of Standard Webhooks
+test-signatures: ## Verify notification signatures with the JavaScript library of Standard Webhooks
 	@why=
 	if ! command -v node >/dev/null; then
 	  why="there is no Node.js in PATH"
@@ -94,7 +94,7 @@ test-signatures: ## Verify the signatures of notifications with the JavaScript l
 	  why="the library cannot be fetched by npm: $${problem%%$$'\n'*}"
 	fi
 	if [ -n "$$why" ]; then
-	  $(call not_run,signatures of notifications in JavaScript; $$why)
+	  $(call not_run,notification signatures in JavaScript; $$why)
 	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
 	fi
 	go test ./test/signatures -count=1
@@ -112,14 +112,14 @@ fi
 endef
 
 .PHONY: bluesky
-bluesky: ## Install Bluesky's own server, which make run then starts (600 MB, some minutes)
-	@echo "installing Bluesky's own server into test/bluesky: some minutes the first time, on two cores"
+bluesky: ## Install Bluesky's own server, which make run then starts (600 MB, takes minutes)
+	@echo "installing Bluesky's own server into test/bluesky: a few minutes the first time on two cores"
 	$(install_bluesky)
 	if [ -n "$$why" ]; then
 	  echo "not installed: $$why"
 	  exit 1
 	fi
-	echo "installed; make run starts it"
+	echo "installed; start it with make run"
 
 # Bluesky's server needs Node.js 22, which npm provides, with the headers for better-sqlite3. Of npm's scripts, only that one's compiler runs.
 $(CURDIR)/test/bluesky/node_modules/.package-lock.json: test/bluesky/package-lock.json
@@ -133,7 +133,7 @@ $(CURDIR)/test/bluesky/node_modules/.package-lock.json: test/bluesky/package-loc
 test-bluesky: controlplane $(BIN)/kubectl ## Publish to Bluesky's own server, and read everything back with its own client (FOCUS= for a test, LONG=1 for more kills)
 	@$(install_bluesky)
 	if [ -n "$$why" ]; then
-	  $(call not_run,Bluesky on its own server; $$why)
+	  $(call not_run,Bluesky's own server; $$why)
 	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
 	fi
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/bluesky -count=1 -v -timeout $(if $(LONG),60m,20m) $(if $(FOCUS),-run '$(FOCUS)') $(if $(LONG),-args -long)
@@ -143,7 +143,7 @@ $(CURDIR)/test/mastodon/node_modules/.package-lock.json: test/mastodon/package-l
 	touch $@
 
 .PHONY: test-mastodon
-test-mastodon: ## Have independent clients of Mastodon judge the sandbox's server, and read what Herald publishes (FOCUS= for a client)
+test-mastodon: ## Test the sandbox's Mastodon server with independent clients, which also read what Herald publishes (FOCUS= for a client)
 	@why=
 	if ! command -v node >/dev/null; then
 	  why="there is no Node.js in PATH"
@@ -151,14 +151,14 @@ test-mastodon: ## Have independent clients of Mastodon judge the sandbox's serve
 	  why="the clients cannot be fetched by npm: $${problem%%$$'\n'*}"
 	fi
 	if [ -n "$$why" ]; then
-	  $(call not_run,clients of Mastodon; $$why)
+	  $(call not_run,Mastodon clients; $$why)
 	  [ -n "$${HERALD_TEST_NOTES:-}" ] && exit 0 || exit 1
 	fi
 	go test ./test/mastodon -count=1 -timeout 10m $(if $(FOCUS),-run 'TestClients/$(FOCUS)')
 
 # Files whose encoders are missing are skipped, with a message each. `make test` reports the reason once.
 .PHONY: test-oddfiles
-test-oddfiles: controlplane ## Send 240 odd files through the whole stack to every platform, and decode what arrives (SHORT=1 for a part, FOCUS= by name)
+test-oddfiles: controlplane ## Send 240 odd files through the whole stack to every platform, and decode what arrives (SHORT=1 for a subset, FOCUS= by name)
 	@if ! command -v ffmpeg >/dev/null; then
 	  $(call not_run,odd files that ffmpeg makes; there is no ffmpeg in PATH: apt-get install --no-install-recommends ffmpeg)
 	fi
@@ -167,7 +167,7 @@ test-oddfiles: controlplane ## Send 240 odd files through the whole stack to eve
 	  | sed -E '/^ *(=== |--- PASS)/d'
 
 .PHONY: test-flux
-test-flux: controlplane $(BIN)/kustomize-controller ## Let Flux's kustomize-controller sync teams and posts as docs/gitops.md describes (FOCUS= for a part)
+test-flux: controlplane $(BIN)/kustomize-controller ## Let Flux's kustomize-controller sync teams and posts as docs/gitops.md describes (FOCUS= for a subset)
 	KUBEBUILDER_ASSETS=$(ASSETS) go test ./test/flux -count=1 -v -timeout 60m $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
 
 # The team takes ten minutes, or the share of them set by BENCH_SCALE.
@@ -182,12 +182,12 @@ SOAK ?= $(if $(SHORT),3m,2h)
 
 # The program replaces the shell, so that a signal sent to make reaches it. It stops everything that it has started.
 .PHONY: soak
-soak: controlplane $(BIN)/kubectl ## Use an installation for SOAK (2h) with faults, restarts and a hostile team: nothing is lost or published twice, and nothing grows
+soak: controlplane $(BIN)/kubectl ## Exercise an installation for SOAK (2h) with faults, restarts and a hostile team: no post is lost or published twice, and no process grows
 	@go build -buildvcs=false -o $(BIN)/perf ./test/perf
 	SOAK=$(SOAK) KUBEBUILDER_ASSETS=$(ASSETS) exec $(BIN)/perf soak
 
 .PHONY: capacity
-capacity: ## Simulate a year of a thousand teams, and print the tables of docs/capacity.md
+capacity: ## Simulate a thousand teams for a year, and print the tables for docs/capacity.md
 	@go run ./test/capacity
 
 .PHONY: record-monitoring
@@ -196,7 +196,7 @@ record-monitoring: controlplane ## Record a new run of the real processes for th
 	KUBEBUILDER_ASSETS=$(ASSETS) go run ./test/monitoring/record . test/monitoring/testdata/recorded.txt
 
 .PHONY: test-crash
-test-crash: ## Kill the manager at critical points and count the publications (LONG=1 for the full matrix, FOCUS= for a part, LIES= for the share of false refusals)
+test-crash: ## Kill the manager at critical points and count the publications (LONG=1 for the full matrix, FOCUS= for a subset, LIES= for the share of false refusals)
 	@if [ ! -d test/crash ]; then
 	  $(call not_run,crash matrix; there is no test/crash)
 	  exit 0
