@@ -83,18 +83,18 @@ lane test-integration test-monitoring test-browser test-agents test-upgrade test
 step 'known vulnerabilities (make vuln)' "$MAKE" vuln
 step 'formatting and linters (make lint)' nice "$MAKE" lint
 step "unit tests (make test-unit${race:+ RACE=1})" nice "$MAKE" test-unit RACE=$race
-step 'chart by Kubernetes and kube-score (make chart-conform)' "$MAKE" chart-conform
+step 'chart, with kubeconform and kube-score (make chart-conform)' "$MAKE" chart-conform
 step 'suites with an API server (make test-integration)' await test-integration
 step 'alerts and dashboard in Prometheus (make test-monitoring)' await test-monitoring
 step 'pages in a browser (make test-browser)' await test-browser
-step 'agents and clients that others wrote (make test-agents)' await test-agents
+step 'third-party agents and clients (make test-agents)' await test-agents
 step 'upgrade and rollback, short (make test-upgrade)' await test-upgrade
-step 'counts of captions compared with others (make test-counting)' await test-counting
-step 'signatures of notifications in JavaScript (make test-signatures)' await test-signatures
-step 'Bluesky on its own server (make test-bluesky)' await test-bluesky
-step 'clients of Mastodon (make test-mastodon)' await test-mastodon
+step 'comparison of caption counts (make test-counting)' await test-counting
+step 'notification signatures in JavaScript (make test-signatures)' await test-signatures
+step "Bluesky's own server (make test-bluesky)" await test-bluesky
+step 'Mastodon clients (make test-mastodon)' await test-mastodon
 step 'odd files to every platform, short (make test-oddfiles)' await test-oddfiles
-step 'strangers at every door, short (make test-hostile)' await test-hostile
+step 'unauthenticated clients, short (make test-hostile)' await test-hostile
 step 'crash matrix, short (make test-crash)' await 'test-crash PROCS=1'
 printf '\n==> summary\n'
 printf '%s\n' "${results[@]}"
@@ -104,7 +104,7 @@ if [ $failed = 1 ]; then
   exit 1
 fi
 if [ -s "$HERALD_TEST_NOTES" ]; then
-  echo "make test: what ran is fine; see above what did not run"
+  echo "make test: all that ran passed; see above for what could not run"
 else
-  echo "make test: all is well"
+  echo "make test: all passed"
 fi

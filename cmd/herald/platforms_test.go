@@ -35,7 +35,7 @@ func TestEgressTable(t *testing.T) {
 	must.Succeed(t, err)
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "network.md"))
 	must.Succeed(t, err)
-	const head = "| platform | calls | addresses that it names, for uploads |\n| --- | --- | --- |\n"
+	const head = "| platform | calls | hosts of upload URLs in its responses |\n| --- | --- | --- |\n"
 	_, rows, ok := strings.Cut(string(page), head)
 	if !ok {
 		t.Fatalf("docs/network.md lacks a table that starts with\n%s", head)
@@ -71,7 +71,7 @@ func TestHostsAreNotShared(t *testing.T) {
 	for name, p := range registry {
 		for _, pattern := range p.Capabilities().Hosts.Named {
 			if other, taken := patterns[pattern]; taken {
-				t.Errorf("%s and %s name addresses at %s", name, other, pattern)
+				t.Errorf("%s and %s return upload URLs at %s", name, other, pattern)
 			}
 			patterns[pattern] = name
 		}

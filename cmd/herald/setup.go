@@ -137,7 +137,7 @@ func add(mgr ctrl.Manager, c controller, err error) error {
 	return c.SetupWithManager(mgr)
 }
 
-// groupsOf returns the groups of posts that are claimed ahead of their time, or nil if none are.
+// groupsOf returns the groups of posts that are claimed before they are due, or nil if none are.
 func groupsOf(c *configv1alpha1.ManagerConfiguration, namespace string, live client.Reader) *post.Groups {
 	if !c.Delivery.ArmCrowds {
 		return nil

@@ -29,12 +29,12 @@ Herald is ready (%.1f s).
 
   Web        %s
   REST API   %s   (key: %s)
-  MCP        %s/mcp   for agents: by OAuth, or with the same key
+  MCP        %s/mcp   for agents: with OAuth or the same key
   API docs   %s/docs
   Sandbox    %s   what the simulated platforms show
   Logs       .local/log
 
-The address signs in once; ` + "`%s`" + ` prints another.
+The link works once; ` + "`%s`" + ` prints a new one.
 
 Post something:
 
@@ -60,7 +60,7 @@ const noBlueskySummary = `
 The account %s is simulated, like the others. %s
 `
 
-// announce writes the file with the run's variables for programs, and prints the addresses for users. Call it once all
+// announce writes the file with the run's variables for programs, and prints the URLs for users. Call it once all
 // processes are ready.
 func (a *app) announce(setup *processes.Setup, token, signIn string, started time.Time) error {
 	site, sandbox, kubeconfig := setup.URL(processes.Site), setup.URL(processes.Sandbox), setup.Kubeconfig(processes.Admin)
@@ -106,7 +106,7 @@ func signInURL(ctx context.Context, setup *processes.Setup) (string, error) {
 	}
 	token, err := session.AddLink(ctx, secrets, configv1alpha1.DefaultSignInSecret, clock.RealClock{}, linkLife)
 	if err != nil {
-		return "", fmt.Errorf("make a one-time address to sign in: %w", err)
+		return "", fmt.Errorf("create a one-time sign-in link: %w", err)
 	}
 	return setup.URL(processes.Site) + signin.LinkPath + token, nil
 }

@@ -289,7 +289,7 @@ func TestPage(t *testing.T) {
 		"X: text":                      {"kanji weigh two", caption(v1alpha1.PlatformX, "漢"), 2},
 		"X: U+FEFF, U+FFFE, U+FFFF":    {"X rejects each of them", func(n int) bool { return caption(v1alpha1.PlatformX, "\ufeff")(n) }, 1},
 		"Threads: text":                {"a letter and its combining mark count as one", caption(v1alpha1.PlatformThreads, "e\u0301"), 1},
-		"Threads: links":               {"different addresses count", func(n int) bool { return caption(v1alpha1.PlatformThreads, addresses(n))(1) }, 1},
+		"Threads: links":               {"different URLs count", func(n int) bool { return caption(v1alpha1.PlatformThreads, addresses(n))(1) }, 1},
 		"Instagram: text":              {"an emoji of one code point counts one", caption(v1alpha1.PlatformInstagram, "🎉"), 1},
 		"Instagram: hashtags":          {"each hashtag counts", caption(v1alpha1.PlatformInstagram, "#a "), 1},
 		"Instagram: mentions":          {"each name counts", caption(v1alpha1.PlatformInstagram, "@a "), 1},
@@ -311,7 +311,7 @@ func TestPage(t *testing.T) {
 		}
 		delete(numbers, row)
 	}
-	for _, unlimited := range []string{"Facebook: text", "Mastodon: addresses", "Mastodon: mentions"} {
+	for _, unlimited := range []string{"Facebook: text", "Mastodon: URLs", "Mastodon: mentions"} {
 		delete(numbers, unlimited)
 	}
 	for row := range numbers {
