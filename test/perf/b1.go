@@ -46,7 +46,7 @@ func runB1(ctx context.Context, s *session, r *report, id string) error {
 		return err
 	}
 	c.Goal, c.Met, c.Posts, c.InFlight = goalB1, c.Ratio >= goalB1, s.b1Posts, restInFlight
-	r.compared(id, "posts created and accepted a second", c, nil)
+	r.compared(id, "posts created and accepted per second", c, nil)
 	return nil
 }
 

@@ -36,9 +36,9 @@ var receivers = []struct {
 	answer     http.HandlerFunc
 }{
 	{"none", "without Notifiers", nil},
-	{"good", "receivers that answer", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }},
+	{"good", "receivers that respond", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }},
 	{"hangs", "receivers that hang", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
-	{"fails", "receivers that answer 500", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }},
+	{"fails", "receivers that respond with 500", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }},
 	{"redirects", "receivers that redirect to a private address", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://10.0.0.1/", http.StatusTemporaryRedirect)
 	}},

@@ -77,7 +77,7 @@ func runB11(ctx context.Context, s *session, r *report, id string) error {
 	for i, of := range b11Managers {
 		result := medianOf(found[i])
 		r.add(fmt.Sprintf("%s %d", id, of.managers), result)
-		r.limit(id, fmt.Sprintf("%d videos of 20 MiB for one instant, managers: %d; %.1f upload requests and %.2f writes per video",
+		r.limit(id, fmt.Sprintf("%d videos of 20 MiB due at the same time, managers: %d; %.1f upload requests and %.2f writes per video",
 			result.Videos, of.managers, result.Calls, result.Writes),
 			fmt.Sprintf("%.1f s (%.2f of one manager's)", result.Seconds, result.Ratio), fmt.Sprintf("≤ %.2f", of.goal), result.Ratio <= of.goal)
 	}

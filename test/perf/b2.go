@@ -74,9 +74,9 @@ func runB2(ctx context.Context, s *session, r *report, id string) error {
 		return err
 	}
 	b.until = 10*time.Second + time.Duration(s.b2Posts)*b.lead
-	what := "posts to two accounts settled a second"
+	what := "posts to two accounts, settled per second"
 	if len(b.images) > 0 {
-		what = "posts of a picture to X and Threads settled a second, uploaded before"
+		what = "posts with an image to X and Threads, uploaded before, settled per second"
 	}
 	return s.withNeighbour(ctx, r, id, func() error { return b.report(ctx, r, what) })
 }
@@ -106,7 +106,7 @@ func (b *b2) report(ctx context.Context, r *report, what string) error {
 		"writes_per_post_each": b.count,
 		"writes_ahead_each":    b.early,
 	})
-	r.limit("", fmt.Sprintf("status writes of each post from then on, after %.2f before; with its events %.2f writes", measure.Median(b.early), all),
+	r.limit("", fmt.Sprintf("status writes per post after the due time (%.2f before it); with events %.2f writes", measure.Median(b.early), all),
 		fmt.Sprintf("%.2f", writes), fmt.Sprintf("≤ %.0f", goalB2Writes), writes <= goalB2Writes)
 	return nil
 }
@@ -245,7 +245,7 @@ func (b *b2) schedule(ctx context.Context, round int) (time.Time, error) {
 			return due, nil
 		}
 		b.until *= 2
-		b.logf("  the posts were not all accepted by their time; trying again with a lead of %s", b.until.Round(time.Second))
+		b.logf("  not all posts were accepted before they were due; trying again with a lead of %s", b.until.Round(time.Second))
 		if err := b.restart(ctx); err != nil {
 			return due, err
 		}
@@ -280,7 +280,7 @@ func (b *b2) restart(ctx context.Context) error {
 // awaitPublished waits until the given number of posts is published. It polls the platforms and not the API server,
 // whose time is being measured.
 func (b *b2) awaitPublished(ctx context.Context, posts int) error {
-	return until(ctx, pollEvery, fmt.Sprintf("%d calls have come to the platforms", posts), func(ctx context.Context) (bool, error) {
+	return until(ctx, pollEvery, fmt.Sprintf("%d calls have reached the platforms", posts), func(ctx context.Context) (bool, error) {
 		calls, err := b.publishCalls(ctx)
 		return calls-b.published >= posts, err
 	})
@@ -320,7 +320,7 @@ func (b *b2) logTimes(ctx context.Context, due, end time.Time) error {
 		return err
 	}
 	first, last := published[0].CreatedAt, published[len(published)-1].CreatedAt
-	b.logf("  after their due time the first was published at %.2f s, the last at %.2f s, and all were settled at %.2f s",
+	b.logf("  after the due time, the first was published at %.2f s, the last at %.2f s, and all were settled at %.2f s",
 		first.Sub(due).Seconds(), last.Sub(due).Seconds(), end.Sub(due).Seconds())
 	return nil
 }
@@ -361,7 +361,7 @@ func (b *b2) verify(ctx context.Context) error {
 	for i := range published {
 		texts[published[i].AccountID+" "+published[i].Text]++
 		if len(b.images) > 0 && (len(published[i].Media) != 1 || !sizes[published[i].Media[0].Bytes]) {
-			return fmt.Errorf("a post of one picture was published as %+v", published[i])
+			return fmt.Errorf("a post with one image was published as %+v", published[i])
 		}
 	}
 	if len(published) != 2*b.b2Posts || len(texts) != 2*b.b2Posts {

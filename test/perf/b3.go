@@ -62,7 +62,7 @@ func runB3(ctx context.Context, s *session, r *report, id string) error {
 	r.add(id, l)
 	what := "schedule lateness"
 	if len(l.Platforms) > 1 {
-		what += " of posts of a picture, prepared before"
+		what += " of posts with an image, prepared before"
 	}
 	r.limit(id, what+", 99th percentile", fmt.Sprintf("%.0f ms", l.P99), fmt.Sprintf("≤ %.0f ms", goalB3), l.Met)
 	return nil
@@ -108,7 +108,7 @@ func (t *timely) schedule(ctx context.Context, posts int) (map[string]time.Time,
 	for i := range orders {
 		window := min(time.Minute, time.Duration(t.b3Minutes*float64(time.Minute))-time.Duration(i/perMinute)*time.Minute)
 		at := begin.Add(time.Duration(i/perMinute) * time.Minute).Add(rand.N(max(window, time.Second)).Truncate(time.Millisecond))
-		text := fmt.Sprintf("A post that is to be in time, number %d", i)
+		text := fmt.Sprintf("A post that must be on time, number %d", i)
 		due[text] = at
 		team := t.teams[i%len(t.teams)]
 		// The accounts are ordered by platform, and each platform receives the same number of posts.
@@ -130,7 +130,7 @@ func (t *timely) schedule(ctx context.Context, posts int) (map[string]time.Time,
 	}
 	err := inParallel(ctx, orders, func(ctx context.Context, o order) error { return t.createByREST(ctx, o.team, o.body) })
 	if err == nil && time.Now().After(begin) {
-		err = fmt.Errorf("creating %d posts took longer than expected, and the first are past their time; try again on an idle machine", posts)
+		err = fmt.Errorf("creating %d posts took longer than expected, and the first are already due; try again on an idle machine", posts)
 	}
 	return due, begin, err
 }

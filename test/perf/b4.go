@@ -70,7 +70,7 @@ func runB4(ctx context.Context, s *session, r *report, id string) error {
 			return err
 		}
 		many := max(s.scaled(manyTeams), 2)
-		s.logf("  B4: making %d teams", many)
+		s.logf("  B4: creating %d teams", many)
 		teams, err = s.stack.MakeTeams(ctx, "many", many)
 		return err
 	})
@@ -93,11 +93,11 @@ func runB4(ctx context.Context, s *session, r *report, id string) error {
 	})
 	for _, l := range []listing{one, shared} {
 		r.rows = append(r.rows, row{
-			id: id, what: fmt.Sprintf("lists of %d posts of %d team(s), 99th percentile of the slowest page", l.Posts, l.Teams),
+			id: id, what: fmt.Sprintf("lists of %d posts in %d team(s), 99th percentile of the slowest page", l.Posts, l.Teams),
 			floor: fmt.Sprintf("%.1f ms", l.FloorP99), herald: fmt.Sprintf("%.1f ms", l.P99), ratio: fmt.Sprintf("%.2f", l.P99/l.FloorP99),
 			goal: fmt.Sprintf("≤ %.0f ms or %.0f ×", goalB4, goalB4Ratio), met: l.isQuick(),
 		})
-		r.limit("", "apiserver's resident memory for each", fmt.Sprintf("%.0f B", l.BytesPerPost), fmt.Sprintf("≤ %.0f B", goalB4Bytes),
+		r.limit("", "apiserver's resident memory per post", fmt.Sprintf("%.0f B", l.BytesPerPost), fmt.Sprintf("≤ %.0f B", goalB4Bytes),
 			l.BytesPerPost <= goalB4Bytes)
 	}
 	return nil
@@ -111,7 +111,7 @@ func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err er
 	if err != nil {
 		return l, err
 	}
-	b.logf("  B4: storing %d posts of %d team(s)", l.Posts, l.Teams)
+	b.logf("  B4: storing %d posts in %d team(s)", l.Posts, l.Teams)
 	stored, err := b.stack.StorePosts(ctx, l.Posts, newPostMix(b.sample, b.texts(), teams, l.Posts).post)
 	if err != nil {
 		return l, err
@@ -127,7 +127,7 @@ func (b *b4) measure(ctx context.Context, teams []stack.Team) (l listing, err er
 		return l, err
 	}
 	l.BytesPerPost = measure.Rounded((with-without)/float64(l.Posts), 0)
-	b.logf("  B4: bytes of resident memory for a post: %.0f", l.BytesPerPost)
+	b.logf("  B4: resident memory per post in bytes: %.0f", l.BytesPerPost)
 	return l, stored.Remove(ctx)
 }
 
@@ -160,7 +160,7 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 	}
 	if l != nil {
 		l.Start = measure.Rounded(time.Since(started).Seconds(), 2)
-		b.logf("  B4: the apiserver serves %.1f s after its start", l.Start)
+		b.logf("  B4: the apiserver is ready %.1f s after its start", l.Start)
 		profiled := b.profile(ctx, fmt.Sprintf("B4-of-%d", len(teams)))
 		defer func() { err = errors.Join(err, profiled()) }()
 	}
@@ -270,7 +270,7 @@ func checkPage(ctx context.Context, page page, asked bare.Request) error {
 		return err
 	}
 	if len(list.Data) != page.posts {
-		return fmt.Errorf("%d posts stand on it, want %d", len(list.Data), page.posts)
+		return fmt.Errorf("the page has %d posts, want %d", len(list.Data), page.posts)
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func (b *b5) report(r *report, id string, idles map[string]float64, uploads ...u
 			most = max(most, one.More[name])
 		}
 		more = max(more, most)
-		r.limit("", fmt.Sprintf("%s's memory while films of %.0f MiB are uploaded", name, inMiB(b.filmBytes)),
+		r.limit("", fmt.Sprintf("%s's memory while videos of %.0f MiB are uploaded", name, inMiB(b.filmBytes)),
 			fmt.Sprintf("%.1f MiB more", most), fmt.Sprintf("≤ %.0f MiB", goalUpload), most <= goalUpload)
 	}
 	r.add(id, map[string]any{
@@ -177,7 +177,7 @@ func (b *b5) watched(ctx context.Context, way, source string, send func(context.
 		_, peak := stack.Memory(p.PID())
 		one.More[p.Name] = measure.Rounded(inMiB(peak)-b.before[p.Name], 1)
 	}
-	b.logf("  B5: %s: a film of %.0f MiB sent in %.1f s, done %.1f s after; MiB more at the most: %v", way, inMiB(b.filmBytes), one.Put, one.Done, one.More)
+	b.logf("  B5: %s: a video of %.0f MiB sent in %.1f s, done %.1f s later; MiB more, at most: %v", way, inMiB(b.filmBytes), one.Put, one.Done, one.More)
 	return one, b.clear(ctx)
 }
 
@@ -202,7 +202,7 @@ func (b *b5) publish(ctx context.Context, f film) (sent, done float64, err error
 	started := time.Now()
 	err = call(ctx, http.MethodPost, b.stack.APIURL("/posts"), token, map[string]any{
 		"category": v1alpha1.CategoryVideo, "media_id": address.Data.ID,
-		"targets": []map[string]string{{"connection_id": b.connection.Name, "caption": "A film", "youtube_title": "A film"}},
+		"targets": []map[string]string{{"connection_id": b.connection.Name, "caption": "A video", "youtube_title": "A video"}},
 	}, nil)
 	if err != nil {
 		return sent, 0, err
@@ -216,7 +216,7 @@ func (b *b5) publish(ctx context.Context, f film) (sent, done float64, err error
 	}
 	shown, err := b.stack.Sandbox.Posts(ctx, string(v1alpha1.PlatformYouTube), b.connection.AccountID)
 	if err == nil && (len(shown) != 1 || len(shown[0].Media) != 1 || shown[0].Media[0].Bytes != f.size()) {
-		err = fmt.Errorf("one film of %d bytes was posted, and the platform shows %+v", f.size(), shown)
+		err = fmt.Errorf("one video of %d bytes was posted, and the platform shows %+v", f.size(), shown)
 	}
 	return sent, done, err
 }

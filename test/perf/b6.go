@@ -93,8 +93,8 @@ func runB6(ctx context.Context, s *session, r *report, id string) error {
 		return err
 	}
 	r.limit(id, fmt.Sprintf("manager starts with %d posts, %d due: first publication", b.b6Posts, due), fmt.Sprintf("%.2f s", first), fmt.Sprintf("≤ %.0f s", goalFirst), first <= goalFirst)
-	r.limit("", fmt.Sprintf("%d calls in doubt of that team: all settled after the earliest moment", inDoubt), fmt.Sprintf("%.1f s", settled), fmt.Sprintf("≤ %.0f s", goalSettled), settled <= goalSettled)
-	r.limit("", "manager's memory until then, at the most", fmt.Sprintf("%.0f MiB", memory), fmt.Sprintf("≤ %.0f MiB", goalDoubt), memory <= goalDoubt)
+	r.limit("", fmt.Sprintf("%d calls with an unknown outcome: all settled after the earliest lookup time", inDoubt), fmt.Sprintf("%.1f s", settled), fmt.Sprintf("≤ %.0f s", goalSettled), settled <= goalSettled)
+	r.limit("", "manager's peak memory until then", fmt.Sprintf("%.0f MiB", memory), fmt.Sprintf("≤ %.0f MiB", goalDoubt), memory <= goalDoubt)
 	r.add(id, map[string]any{
 		"first_publish_s": first, "goal": goalFirst, "met": first <= goalFirst, "last_publish_s": last, "posts": b.b6Posts, "due": due,
 		"in_doubt": inDoubt, "settled_s": settled, "settled_goal": goalSettled, "settled_met": settled <= goalSettled,
@@ -106,7 +106,7 @@ func runB6(ctx context.Context, s *session, r *report, id string) error {
 
 // storeFinished stores finished posts, and measures the size of one in the control plane.
 func (b *b6) storeFinished(ctx context.Context, posts int) error {
-	b.logf("  B6: storing %d finished posts of one team", posts)
+	b.logf("  B6: storing %d finished posts in one team", posts)
 	before, err := b.atRest(ctx)
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (b *b6) doubt(ctx context.Context) (settled, memory float64, err error) {
 		return 0, 0, err
 	}
 	settled = end.Sub(earliest).Seconds()
-	b.logf("  B6: %d calls in doubt are settled %.1f s after the earliest moment; the manager took %.0f MiB at the most", 2*posts, settled, memory)
+	b.logf("  B6: %d calls with an unknown outcome are settled %.1f s after the earliest lookup time; the manager took at most %.0f MiB", 2*posts, settled, memory)
 	return measure.Rounded(settled, 1), memory, errors.Join(b.stack.StopHerald(), stored.Remove(ctx))
 }
 
@@ -264,7 +264,7 @@ func (b *b6) cutOff(ctx context.Context, posts int) (*stack.StoredPosts, error) 
 	if err != nil {
 		return nil, err
 	}
-	err = until(ctx, pollEvery, fmt.Sprintf("%d calls are under way", 2*posts), func(ctx context.Context) (bool, error) {
+	err = until(ctx, pollEvery, fmt.Sprintf("%d calls are in progress", 2*posts), func(ctx context.Context) (bool, error) {
 		calls, err := b.stack.Sandbox.Calls(ctx, string(v1alpha1.PlatformX))
 		return calls["publish"]-before["publish"] >= 2*posts, err
 	})
@@ -296,7 +296,7 @@ func (b *b6) earliest(ctx context.Context, calls int) (earliest time.Time, err e
 		}
 	}
 	if found != calls {
-		return earliest, fmt.Errorf("%d calls were under way when the manager was killed, and %d are in doubt", calls, found)
+		return earliest, fmt.Errorf("%d calls were in progress when the manager was killed, and %d have an unknown outcome", calls, found)
 	}
 	return earliest, nil
 }

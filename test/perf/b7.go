@@ -107,7 +107,7 @@ func runB7(ctx context.Context, s *session, r *report, id string) (err error) {
 		}
 		r.limit(id, fmt.Sprintf("%d posts to %d accounts (%s), lateness of the last; p50 %.0f, p99 %.0f, settled %.0f ms, %.0f calls in flight",
 			c.posts, c.accounts, c.name, result.P50, result.P99, result.Settled, result.Calls), fmt.Sprintf("%.0f ms", result.Last), goal, met)
-		r.limit("", "writes from the instant until the first answers", fmt.Sprintf("%.0f", result.Writes), fmt.Sprintf("≤ %.0f", goalB7Writes), result.Writes <= goalB7Writes)
+		r.limit("", "writes from the due time until the first responses", fmt.Sprintf("%.0f", result.Writes), fmt.Sprintf("≤ %.0f", goalB7Writes), result.Writes <= goalB7Writes)
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (b *b7) measure(ctx context.Context, c crowd) (crowded, error) {
 		if err != nil {
 			return one, err
 		}
-		b.logf("    p50 %.0f ms, p99 %.0f ms, last %.0f ms, settled %.0f ms; %.0f calls in flight, %.0f writes until the first answers",
+		b.logf("    p50 %.0f ms, p99 %.0f ms, last %.0f ms, settled %.0f ms; %.0f calls in flight, %.0f writes until the first responses",
 			one.P50, one.P99, one.Last, one.Settled, one.Calls, one.Writes)
 		all = append(all, one)
 	}
@@ -226,7 +226,7 @@ func (b *b7) scheduleCrowd(ctx context.Context, c crowd, n int) (time.Time, erro
 		err = b.awaitPrepared(ctx)
 	}
 	if err == nil && time.Until(due) < delivery.ArmAhead(c.posts)+b7Margin {
-		err = fmt.Errorf("accepting %d posts took until %s before their instant; try a smaller BENCH_B7_POSTS", c.posts, time.Until(due).Round(time.Second))
+		err = fmt.Errorf("%d posts were accepted only %s before their due time; try a smaller BENCH_B7_POSTS", c.posts, time.Until(due).Round(time.Second))
 	}
 	return due, err
 }

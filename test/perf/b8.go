@@ -54,7 +54,7 @@ func runB8(ctx context.Context, s *session, r *report, id string) error {
 	var teams []stack.Team
 	err := s.prepare(ctx, func() (err error) {
 		many := max(s.scaled(manyTeams), 2)
-		s.logf("  B8: making %d teams", many)
+		s.logf("  B8: creating %d teams", many)
 		teams, err = s.stack.MakeTeams(ctx, "kept", many)
 		return err
 	})
@@ -75,9 +75,9 @@ func runB8(ctx context.Context, s *session, r *report, id string) error {
 		"in_flight": archiveInFlight, "one_team": one, "many_teams": shared,
 	})
 	for _, l := range []archiveListing{one, shared} {
-		r.limit(id, fmt.Sprintf("lists of %d archived posts of %d team(s), 99th percentile of the slowest page", l.Posts, l.Teams),
+		r.limit(id, fmt.Sprintf("lists of %d archived posts in %d team(s), 99th percentile of the slowest page", l.Posts, l.Teams),
 			fmt.Sprintf("%.1f ms", l.P99), fmt.Sprintf("≤ %.0f ms", goalB8), l.P99 <= goalB8)
-		r.limit("", "apiserver's resident memory for all of them", fmt.Sprintf("%.0f MiB", l.MiBMore), fmt.Sprintf("≤ %.0f MiB", goalB8MiB), l.MiBMore <= goalB8MiB)
+		r.limit("", "apiserver's resident memory for all posts", fmt.Sprintf("%.0f MiB", l.MiBMore), fmt.Sprintf("≤ %.0f MiB", goalB8MiB), l.MiBMore <= goalB8MiB)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (b *b8) measure(ctx context.Context, teams []stack.Team) (l archiveListing,
 	if err != nil {
 		return l, err
 	}
-	b.logf("  B8: archiving %d posts of %d team(s)", l.Posts, l.Teams)
+	b.logf("  B8: archiving %d posts in %d team(s)", l.Posts, l.Teams)
 	files, err := b.stack.Store()
 	if err != nil {
 		return l, err

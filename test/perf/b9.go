@@ -85,7 +85,7 @@ func runB9(ctx context.Context, s *session, r *report, id string) error {
 			}
 			kinds[name] = found
 			worst = hostile{max(worst.One, found.One), max(worst.Many, found.Many), max(worst.CPU, found.CPU), max(worst.Ratio, found.Ratio), max(worst.Refused, found.Refused)}
-			s.logf("  B9: %-22s %.1f MiB and %.1f ms for one, %.1f MiB more for %d at once, of which %d were refused", name, found.One, found.CPU, found.Many, atOnce, found.Refused)
+			s.logf("  B9: %-22s %.1f MiB and %.1f ms for one, %.1f MiB more for %d at once, of which %d were rejected", name, found.One, found.CPU, found.Many, atOnce, found.Refused)
 		}
 		r.limit(id, "1 MiB of hostile JSON: what the apiserver allocates", fmt.Sprintf("%.1f MiB", worst.One), fmt.Sprintf("≤ %.0f MiB", goalOne), worst.One <= goalOne)
 		r.limit("", "1 MiB of hostile JSON: the apiserver's CPU time", fmt.Sprintf("%.1f ms", worst.CPU), fmt.Sprintf("≤ %.0f ms", goalCPU), worst.CPU <= goalCPU)
@@ -155,7 +155,7 @@ func (b *b9) send(ctx context.Context, body []byte, turn int) (status int, err e
 	text, err := io.ReadAll(answer.Body)
 	err = errors.Join(err, answer.Body.Close())
 	if err == nil && answer.StatusCode != http.StatusBadRequest && answer.StatusCode != http.StatusTooManyRequests {
-		err = fmt.Errorf("answered %d %.200s", answer.StatusCode, text)
+		err = fmt.Errorf("response %d %.200s", answer.StatusCode, text)
 	}
 	return answer.StatusCode, err
 }
@@ -173,7 +173,7 @@ func (b *b9) allocated(ctx context.Context) (int64, error) {
 			return strconv.ParseInt(value, 10, 64)
 		}
 	}
-	return 0, errors.New("the profile does not say how much was allocated")
+	return 0, errors.New("the profile does not contain the allocated bytes (TotalAlloc)")
 }
 
 // honestBody returns a realistic post of the largest size. It is rejected for its size.

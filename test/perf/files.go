@@ -39,14 +39,14 @@ func (s *session) apply(ctx context.Context, namespace, name string, mime v1alph
 	err = s.awaitMedia(ctx, media, func() bool { return media.Status.Phase != v1alpha1.MediaPending })
 	verified = secondsSince(started)
 	if err == nil && media.Status.Phase != v1alpha1.MediaUploaded {
-		err = fmt.Errorf("the manager says of the file: %+v", media.Status)
+		err = fmt.Errorf("the manager reports about the file: %+v", media.Status)
 	}
 	return sent, verified, err
 }
 
 // awaitMedia polls a Media until done returns true.
 func (s *session) awaitMedia(ctx context.Context, media *v1alpha1.Media, done func() bool) error {
-	return until(ctx, pollEvery, "the manager has looked at the Media "+media.Name, func(ctx context.Context) (bool, error) {
+	return until(ctx, pollEvery, "the manager has checked the Media "+media.Name, func(ctx context.Context) (bool, error) {
 		err := s.stack.Kubernetes.Get(ctx, client.ObjectKeyFromObject(media), media)
 		return done(), err
 	})

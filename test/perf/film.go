@@ -35,12 +35,12 @@ func stretch(data []byte, size int64) (film, error) {
 		return film{}, err
 	}
 	if frames.Size == 0 || frames.HeaderSize != mp4.SmallHeaderSize {
-		return film{}, errors.New("the film has no frames in a box with a short header")
+		return film{}, errors.New("the video has no frames in a box with a short header")
 	}
 	fill := size - int64(len(data))
 	longer := frames.Size + uint64(max(fill, 0))
 	if fill < 0 || longer > math.MaxUint32 {
-		return film{}, fmt.Errorf("a film of %d bytes cannot be made one of %d", len(data), size)
+		return film{}, fmt.Errorf("a video of %d bytes cannot be extended to %d", len(data), size)
 	}
 	end := frames.Offset + frames.Size
 	head := bytes.Clone(data[:end])

@@ -61,12 +61,12 @@ func runHostile(ctx context.Context, s *session, r *report, id string) error {
 		return err
 	}
 	r.add(id, h)
-	r.limit(id, "lateness beside a hostile team, 99th percentile", fmt.Sprintf("%.0f ms", h.P99), fmt.Sprintf("≤ %.0f ms", goalHostileLateness), h.P99 <= goalHostileLateness)
-	r.limit("", "posts of its neighbours that were lost, or published twice", fmt.Sprintf("%d, %d", h.Lost, h.Twice), "0, 0", h.Lost+h.Twice == 0)
-	r.limit("", "requests of its neighbours that failed", fmt.Sprintf("%d of %d", h.Refused, h.Requests), "0", h.Refused == 0)
+	r.limit(id, "lateness next to a hostile team, 99th percentile", fmt.Sprintf("%.0f ms", h.P99), fmt.Sprintf("≤ %.0f ms", goalHostileLateness), h.P99 <= goalHostileLateness)
+	r.limit("", "posts of other teams: lost, published twice", fmt.Sprintf("%d, %d", h.Lost, h.Twice), "0, 0", h.Lost+h.Twice == 0)
+	r.limit("", "failed requests of other teams", fmt.Sprintf("%d of %d", h.Refused, h.Requests), "0", h.Refused == 0)
 	r.limit("", "manager's memory, at most", fmt.Sprintf("%.0f MiB", h.ManagerMiB), fmt.Sprintf("≤ %.0f MiB", goalHostileMiB), h.ManagerMiB <= goalHostileMiB)
 	r.limit("", "apiserver's memory, at most", fmt.Sprintf("%.0f MiB", h.APIServerMiB), fmt.Sprintf("≤ %.0f MiB", goalHostileMiB), h.APIServerMiB <= goalHostileMiB)
-	r.limit("", "etcd's growth, of all teams", fmt.Sprintf("%.0f MiB", h.EtcdMiB), fmt.Sprintf("≤ %.0f MiB", h.BudgetMiB), h.EtcdMiB <= h.BudgetMiB)
+	r.limit("", "etcd's growth, all teams", fmt.Sprintf("%.0f MiB", h.EtcdMiB), fmt.Sprintf("≤ %.0f MiB", h.BudgetMiB), h.EtcdMiB <= h.BudgetMiB)
 	for _, name := range slices.Sorted(maps.Keys(h.Attacks)) {
 		s.logf("  %-34s %s", name, tally(h.Attacks[name]))
 	}
@@ -94,7 +94,7 @@ func (s *session) beset(ctx context.Context) (hostility, error) {
 	for _, p := range s.stack.Herald() {
 		pids[p.Name] = p.PID()
 	}
-	s.logf("  %s: %d posts of the neighbours are due within %.1f minutes; the hostile team begins", hostileID, len(due), minutes)
+	s.logf("  %s: %d posts of other teams are due within %.1f minutes; the hostile team starts", hostileID, len(due), minutes)
 	end := begin.Add(time.Duration(minutes * float64(time.Minute)))
 	attacking, stop := context.WithDeadline(ctx, end)
 	defer stop()
@@ -112,7 +112,7 @@ func (s *session) beset(ctx context.Context) (hostility, error) {
 	}
 	for _, p := range s.stack.Herald() {
 		if pids[p.Name] != p.PID() {
-			return h, fmt.Errorf("%s died and was started again", p.Name)
+			return h, fmt.Errorf("%s died and was restarted", p.Name)
 		}
 		_, peak := stack.Memory(p.PID())
 		if strings.Contains(p.Name, "manager") {
@@ -126,9 +126,9 @@ func (s *session) beset(ctx context.Context) (hostility, error) {
 	return h, errors.Join(err, h.measureDelays(ctx, s, n.due))
 }
 
-// settled waits until the neighbours' posts are published, or until a minute after the last one was due.
+// settled waits until the other teams' posts are published, or until a minute after the last one was due.
 func (s *session) settled(ctx context.Context, end time.Time, due map[string]time.Time) error {
-	return until(ctx, time.Second, "the neighbours' posts are published", func(ctx context.Context) (bool, error) {
+	return until(ctx, time.Second, "the other teams' posts are published", func(ctx context.Context) (bool, error) {
 		published, err := s.shown(ctx, []v1alpha1.Platform{v1alpha1.PlatformX})
 		there := 0
 		for i := range published {

@@ -105,21 +105,21 @@ type benchmark struct {
 
 func benchmarks() []benchmark {
 	return []benchmark{
-		{"B1", "create posts through the REST API until the manager has accepted them", runB1},
-		{"B2", "deliver posts to two accounts each, all due at one instant", runB2},
-		{"B2M", "deliver posts of a picture to two accounts each, all due at one instant", runB2},
-		{"B3", "deliver posts at their time", runB3},
-		{"B3M", "deliver posts of a picture at their time", runB3},
+		{"B1", "create posts through the REST API until the manager accepts them", runB1},
+		{"B2", "deliver posts to two accounts each, all due at the same time", runB2},
+		{"B2M", "deliver posts with an image to two accounts each, all due at the same time", runB2},
+		{"B3", "deliver posts when they are due", runB3},
+		{"B3M", "deliver posts with an image when they are due", runB3},
 		{"B4", "list posts", runB4},
-		{"B7", "deliver crowds of posts that are due at one instant, to platforms that answer after half a second", runB7},
+		{"B7", "deliver crowds of posts that are due at the same time, to platforms that respond after half a second", runB7},
 		{"B8", "list archived posts", runB8},
-		{"B-MCP", "list posts as an agent does", runMCP},
-		{"B5", "take memory: without posts, and while films are uploaded", runB5},
-		{"B6", "start the manager where much was posted, and posts are due or in doubt", runB6},
-		{hostileID, "deliver posts beside a hostile team", runHostile},
-		{"B9", "refuse bodies that are made to cost much", runB9},
-		{"B10", "deliver posts at their time beside receivers of notifications that hang, fail and redirect", runB10},
-		{"B11", "upload videos for one instant with one, two and four managers that share uploads", runB11},
+		{"B-MCP", "list posts as an agent", runMCP},
+		{"B5", "use memory: without posts, and while videos are uploaded", runB5},
+		{"B6", "start the manager with many finished posts, and posts that are due or have an unknown outcome", runB6},
+		{hostileID, "deliver posts next to a hostile team", runHostile},
+		{"B9", "reject bodies that are expensive to parse", runB9},
+		{"B10", "deliver posts when they are due, with notification receivers that hang, fail and redirect", runB10},
+		{"B11", "upload videos due at the same time with one, two and four managers that share uploads", runB11},
 	}
 }
 

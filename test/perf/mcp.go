@@ -54,7 +54,7 @@ func runMCP(ctx context.Context, s *session, r *report, id string) error {
 		"ratio": ratio, "goal": goalMCP, "met": ratio <= goalMCP, "rest_ms": c.REST, "mcp_ms": c.MCP, "ping_ms": c.Ping, "beyond_rest_share": share,
 	})
 	r.rows = append(r.rows, row{
-		id: id, what: fmt.Sprintf("CPU time of the tool list_posts against GET /posts, a page of %d; %.0f %% of it is the SDK's and the protocol's", pageSize, share*100),
+		id: id, what: fmt.Sprintf("CPU time of the tool list_posts compared with GET /posts, a page of %d; %.0f %% of it is the SDK's and the protocol's", pageSize, share*100),
 		floor: fmt.Sprintf("%.3f ms", c.REST), herald: fmt.Sprintf("%.3f ms", c.MCP), ratio: fmt.Sprintf("%.2f", ratio),
 		goal: fmt.Sprintf("≤ %.0f", goalMCP), met: ratio <= goalMCP,
 	})
@@ -98,6 +98,6 @@ func (b *b4) callTools(ctx context.Context) (c calls, err error) {
 	for i := range kinds {
 		*kinds[i].into = measure.Rounded(measure.Median(took[i]), 3)
 	}
-	b.logf("  %s: a page by REST takes %.3f ms of a processor, by a tool %.3f ms, and a ping %.3f ms", "B-MCP", c.REST, c.MCP, c.Ping)
+	b.logf("  %s: a page takes %.3f ms of CPU time by REST, %.3f ms by tool; a ping %.3f ms", "B-MCP", c.REST, c.MCP, c.Ping)
 	return c, nil
 }

@@ -111,7 +111,7 @@ func (o *operator) sample(ctx context.Context, s *session) {
 
 // report adds the neighbour's row. Each round checks that Herald has not lost its lease: a manager that does exits.
 func (o *operator) report(r *report, id string) {
-	r.limit(id, "requests of a neighbour at workload-low: answered, rejected, and the most that waited",
+	r.limit(id, "requests of a neighbour at workload-low: answered, rejected, and most in the queue",
 		fmt.Sprintf("%d, %d, %d", o.answered.Load(), o.rejected.Load(), o.queued.Load()), "some wait", o.queued.Load() > 0)
 }
 

@@ -96,7 +96,7 @@ func (r *report) print(out io.Writer) {
 	}
 	_ = table.Flush() // printing cannot fail
 	if len(r.cpu) > 0 && r.machine.OS == "linux" {
-		fmt.Fprintln(out, "\nCPU time for a post, ms")
+		fmt.Fprintln(out, "\nCPU time per post, ms")
 		for _, c := range r.cpu {
 			fmt.Fprintf(out, "  %s floor    %s\n", c.id, inWords(c.floor))
 			fmt.Fprintf(out, "  %s Herald   %s\n", c.id, inWords(c.herald))

@@ -34,7 +34,7 @@ func (s *session) acceptedPost(ctx context.Context, team stack.Team, body []byte
 		return nil, err
 	}
 	if len(list.Items) != 1 {
-		return nil, fmt.Errorf("one post was created, and there are %d", len(list.Items))
+		return nil, fmt.Errorf("one post was created, but there are %d", len(list.Items))
 	}
 	return &list.Items[0], nil
 }
@@ -71,7 +71,7 @@ func (s *session) deliveredPost(ctx context.Context, c *content) (*delivered, er
 			return &delivered{statuses[last-2], statuses[last-1], statuses[last]}, nil
 		}
 	}
-	return nil, fmt.Errorf("in %d tries, no delivery was claimed and recorded by one write each", sampleTries)
+	return nil, fmt.Errorf("in %d attempts, no delivery was claimed and recorded with one write each", sampleTries)
 }
 
 // follow creates a post and returns each status that is written until the post is finished.

@@ -62,7 +62,7 @@ func (s *session) logf(format string, args ...any) { fmt.Fprintf(s.out, format+"
 // open starts all processes, with their state in dir, and connects the accounts. It stops Herald afterwards: each round
 // starts new processes.
 func (s *session) open(ctx context.Context, dir string) (err error) {
-	s.logf("starting a control plane, the sandbox and Herald; connecting %d accounts of %d teams", s.connections, s.teams)
+	s.logf("starting a control plane, the sandbox and Herald; connecting %d accounts in %d teams", s.connections, s.teams)
 	built, bin := filepath.Join(s.root, "bin"), filepath.Join(dir, "bin")
 	// Copies do not change if `make` rebuilds the programs in the meantime.
 	for _, name := range []string{"herald", "herald-store", "herald-sandbox"} {

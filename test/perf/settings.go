@@ -44,20 +44,20 @@ const restInFlight = 32
 func (s *settings) variables(ids *string) *flag.FlagSet {
 	v := flag.NewFlagSet("", flag.ContinueOnError)
 	common := slices.DeleteFunc(benchmarkIDs(), func(id string) bool { return id == hostileID })
-	v.StringVar(ids, "BENCH", strings.Join(common, ","), "which benchmarks; "+hostileID+" runs alone")
-	v.Float64Var(&s.scale, "BENCH_SCALE", 1, "factor on the number of posts and the size of films, such as 0.1 for a quick look")
+	v.StringVar(ids, "BENCH", strings.Join(common, ","), "benchmarks to run; "+hostileID+" runs alone")
+	v.Float64Var(&s.scale, "BENCH_SCALE", 1, "factor for the number of posts and the size of videos, such as 0.1 for a quick estimate")
 	v.IntVar(&s.rounds, "BENCH_ROUNDS", 3, "rounds, each with the floor and Herald once")
-	v.IntVar(&s.inFlight, "BENCH_IN_FLIGHT", 256, "B2: posts worked on at once, by the floor and by Herald")
+	v.IntVar(&s.inFlight, "BENCH_IN_FLIGHT", 256, "B2: posts processed at once, by the floor and by Herald")
 	v.IntVar(&s.b1Posts, "BENCH_B1_POSTS", 4000, "B1: posts in a round")
 	v.IntVar(&s.b2Posts, "BENCH_B2_POSTS", 5000, "B2, B2M: posts in a round")
 	v.IntVar(&s.neighbour, "BENCH_NEIGHBOUR", 0, "B2, B2M: requests that another operator keeps in flight, at the API server's priority level workload-low")
-	v.Float64Var(&s.b3Minutes, "BENCH_B3_MINUTES", 3, "B3, B3M: how long, with 100 posts a minute")
-	v.IntVar(&s.b4Posts, "BENCH_B4_POSTS", 100_000, "B4: posts, of one team and then of 1,000 teams")
+	v.Float64Var(&s.b3Minutes, "BENCH_B3_MINUTES", 3, "B3, B3M: duration in minutes, with 100 posts per minute")
+	v.IntVar(&s.b4Posts, "BENCH_B4_POSTS", 100_000, "B4: posts, in one team and then in 1,000 teams")
 	v.IntVar(&s.b4Asks, "BENCH_B4_REQUESTS", 20_000, "B4: requests for each kind of page")
-	v.IntVar(&s.b6Posts, "BENCH_B6_POSTS", 100_000, "B6: posts of the team, of which one in 200 is due")
-	v.IntVar(&s.b7Posts, "BENCH_B7_POSTS", 5000, "B7: posts of the largest crowd")
-	v.IntVar(&s.b8Posts, "BENCH_B8_POSTS", 1_000_000, "B8: archived posts, of one team and then of 1,000 teams")
-	v.Float64Var(&s.b10Minutes, "BENCH_B10_MINUTES", 1, "B10: how long each kind of receivers is measured in a round, with 100 posts a minute")
+	v.IntVar(&s.b6Posts, "BENCH_B6_POSTS", 100_000, "B6: posts in the team, one in 200 of them due")
+	v.IntVar(&s.b7Posts, "BENCH_B7_POSTS", 5000, "B7: posts in the largest crowd")
+	v.IntVar(&s.b8Posts, "BENCH_B8_POSTS", 1_000_000, "B8: archived posts, in one team and then in 1,000 teams")
+	v.Float64Var(&s.b10Minutes, "BENCH_B10_MINUTES", 1, "B10: minutes per kind of receiver in a round, with 100 posts per minute")
 	v.IntVar(&s.b11Videos, "BENCH_B11_VIDEOS", 1000, "B11: videos in a round")
 	v.IntVar(&s.teams, "BENCH_TEAMS", 4, "teams that the accounts belong to")
 	v.IntVar(&s.connections, "BENCH_CONNECTIONS", 200, "connected accounts")
@@ -106,7 +106,7 @@ func readSettings(getenv func(string) string) (s settings, err error) {
 		s.wanted[id] = true
 	}
 	if s.wanted[hostileID] && strings.Contains(ids, ",") {
-		return s, fmt.Errorf("%s has limits on requests, which the others have not: run it alone", hostileID)
+		return s, fmt.Errorf("%s limits requests and the other benchmarks do not: run it alone", hostileID)
 	}
 	for _, size := range []*int{&s.b1Posts, &s.b2Posts, &s.b4Posts, &s.b4Asks, &s.b6Posts, &s.b7Posts, &s.b8Posts, &s.b11Videos} {
 		*size = s.scaled(*size)
@@ -131,7 +131,7 @@ func set(f *flag.Flag, text string) error {
 		zero = n <= 0
 	}
 	if zero {
-		return fmt.Errorf("%s=%s: want a number above zero", f.Name, text)
+		return fmt.Errorf("%s=%s: want a number greater than zero", f.Name, text)
 	}
 	return nil
 }

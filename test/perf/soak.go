@@ -149,7 +149,7 @@ func (s *session) restart(ctx context.Context, begin time.Time, length time.Dura
 func (s *session) unexpected() (err error) {
 	for _, p := range s.stack.Processes() {
 		if p.Exits() > 0 {
-			err = errors.Join(err, fmt.Errorf("%s ended by itself; see %s, which BENCH_LOGS keeps", p.Name, p.LogPath()))
+			err = errors.Join(err, fmt.Errorf("%s ended unexpectedly; see %s, which BENCH_LOGS keeps", p.Name, p.LogPath()))
 		}
 	}
 	return err

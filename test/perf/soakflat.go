@@ -130,7 +130,7 @@ func (r *readings) flat(logf func(format string, args ...any)) (err error) {
 		second, last, ok := s.medians(r.length)
 		logf("  %-40s second fifth %s, last fifth %s, ratio %.2f", key, s.format(second), s.format(last), last/max(second, 1))
 		if !ok {
-			err = errors.Join(err, fmt.Errorf("%s has grown from %s to %s, more than %.2f times and %s", key, s.format(second), s.format(last), s.ratio, s.format(s.more)))
+			err = errors.Join(err, fmt.Errorf("%s grew from %s to %s, by more than %.2f times and %s", key, s.format(second), s.format(last), s.ratio, s.format(s.more)))
 		}
 	}
 	return err

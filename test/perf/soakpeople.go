@@ -103,10 +103,10 @@ func (p *people) use(ctx context.Context, all *sync.WaitGroup) {
 		pause time.Duration
 		once  func(ctx context.Context, nth int) error
 	}{
-		{"posts by REST", everyREST, p.post},
+		{"posts through REST", everyREST, p.post},
 		{"posts by agents", everyAgent, p.postAsAgent},
 		{"posts applied by kubectl", everyApply, p.apply},
-		{"uploads and posts of a picture", everyUpload, p.upload},
+		{"uploads and posts with an image", everyUpload, p.upload},
 		{"pages of the web application", everyPage, p.read},
 	} {
 		all.Go(func() {
@@ -192,7 +192,7 @@ func (p *people) postAsAgent(ctx context.Context, nth int) error {
 			Error any `json:"error"`
 		}
 		if err = json.Unmarshal(answer, &result); err == nil && (result.Result.IsError || result.Error != nil) {
-			err = fmt.Errorf("create_post answers %s", answer)
+			err = fmt.Errorf("create_post returns %s", answer)
 		}
 	}
 	p.record(text, at, err)

@@ -52,7 +52,7 @@ func main() {
 	watchers := flag.Bool("watchers", false, "compare numbers and kinds of watches")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "name the CRDs to compare: statuswrites [-watchers] FILE...")
+		fmt.Fprintln(os.Stderr, "specify the CRDs to compare: statuswrites [-watchers] FILE...")
 		os.Exit(2)
 	}
 	ways := []way{{name: "as created"}, {name: "without managedFields", untracked: true}}

@@ -57,7 +57,7 @@ type askConn struct {
 
 func newAsk(config Config) (*ask, error) {
 	if len(config.Requests) == 0 {
-		return nil, errors.New("ask has nothing to ask")
+		return nil, errors.New("ask has no requests")
 	}
 	a := &ask{config: config}
 	for _, r := range config.Requests {
@@ -132,7 +132,7 @@ func (a *ask) requestOne(_ context.Context, worker int) error {
 	defer response.Body.Close()
 	if want := a.config.Requests[which].Status; response.StatusCode != want {
 		answer, err := io.ReadAll(response.Body)
-		return fmt.Errorf("%s answers %s, want %d: %s (%w)", a.config.Requests[which].URL, response.Status, want, answer, err)
+		return fmt.Errorf("%s responds %s, want %d: %s (%w)", a.config.Requests[which].URL, response.Status, want, answer, err)
 	}
 	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		return err

@@ -152,7 +152,7 @@ func newTask(name string, config Config) (task, error) {
 	case Plain:
 		return &plain{config: config}, nil
 	default:
-		return nil, fmt.Errorf("there is no bare program %q", name)
+		return nil, fmt.Errorf("unknown bare program %q", name)
 	}
 }
 

@@ -42,7 +42,7 @@ const page = 500
 
 func newDeliver(config Config) (*deliver, error) {
 	if len(config.Statuses) != statuses {
-		return nil, fmt.Errorf("deliver writes %d statuses", statuses)
+		return nil, fmt.Errorf("deliver writes %d statuses, but the configuration has %d", statuses, len(config.Statuses))
 	}
 	client, err := postsClient(config.Kubeconfig)
 	return &deliver{

@@ -81,7 +81,7 @@ func (a *answer) warm(ctx context.Context) error {
 	}
 	posts, ok := list.(*v1alpha1.PostList)
 	if !ok {
-		return fmt.Errorf("a list of posts is a %T", list)
+		return fmt.Errorf("a list of posts returned a %T", list)
 	}
 	a.version = posts.ResourceVersion
 	return nil
@@ -110,7 +110,7 @@ func (a *answer) follow(ctx context.Context, events <-chan watch.Event) error {
 			}
 			post, ok := event.Object.(*v1alpha1.Post)
 			if !ok {
-				return fmt.Errorf("a watch of posts tells of a %T", event.Object)
+				return fmt.Errorf("a watch of posts returned a %T", event.Object)
 			}
 			if event.Type == watch.Added {
 				seen++

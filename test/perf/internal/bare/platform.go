@@ -102,7 +102,7 @@ func (p platform) read(ctx context.Context, address string) ([]byte, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the store answers %s", response.Status)
+		return nil, fmt.Errorf("the store responds %s", response.Status)
 	}
 	return io.ReadAll(response.Body)
 }
@@ -110,7 +110,7 @@ func (p platform) read(ctx context.Context, address string) ([]byte, error) {
 // container creates a Threads container with one image and waits until it is ready.
 func (p platform) container(ctx context.Context, target *v1alpha1.PostTarget, files []string) (string, error) {
 	if len(files) != 1 {
-		return "", fmt.Errorf("a post of %d files is not known here", len(files))
+		return "", fmt.Errorf("posts with %d files are not supported here", len(files))
 	}
 	id, err := p.postForm(ctx, "/threads", url.Values{"media_type": {"IMAGE"}, "image_url": files, "text": {target.Caption}})
 	if err != nil {
@@ -167,13 +167,13 @@ func (p platform) call(ctx context.Context, method, path, contentType string, bo
 		return out, err
 	}
 	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
-		return out, fmt.Errorf("%s %s answers %s: %s", method, path, response.Status, text)
+		return out, fmt.Errorf("%s %s responds %s: %s", method, path, response.Status, text)
 	}
 	if err := json.Unmarshal(text, &out); err != nil {
 		return out, err
 	}
 	if out.ID == "" && out.Data.ID == "" {
-		return out, fmt.Errorf("%s %s: the platform's answer holds no id", method, path)
+		return out, fmt.Errorf("%s %s: the platform's response has no id", method, path)
 	}
 	return out, nil
 }

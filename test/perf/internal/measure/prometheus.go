@@ -37,7 +37,7 @@ func Heap(metrics io.Reader) (float64, error) {
 	}
 	samples := families[heapAlloc].GetMetric()
 	if len(samples) != 1 {
-		return 0, fmt.Errorf("%s stands %d times among the metrics, and not once", heapAlloc, len(samples))
+		return 0, fmt.Errorf("the metrics contain %s %d times, want once", heapAlloc, len(samples))
 	}
 	return samples[0].GetGauge().GetValue(), nil
 }

@@ -281,7 +281,7 @@ func (s *Stack) waitForWork(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	err := cluster.Until(limited, "the manager to look at a new post", func() (bool, error) {
+	err := cluster.Until(limited, "the manager to process a new post", func() (bool, error) {
 		err := s.Kubernetes.Get(limited, client.ObjectKeyFromObject(draft), draft)
 		return err == nil && draft.Status.Phase != "", err
 	})
@@ -295,7 +295,7 @@ func (s *Stack) StopHerald() error {
 	for _, child := range slices.Backward(s.herald) {
 		child.Stop(nil)
 		if child.Exits() > 0 {
-			err = errors.Join(err, fmt.Errorf("%s ended by itself; see %s, which BENCH_LOGS keeps", child.Name, child.LogPath()))
+			err = errors.Join(err, fmt.Errorf("%s ended unexpectedly; see %s, which BENCH_LOGS keeps", child.Name, child.LogPath()))
 		}
 	}
 	s.herald = nil
