@@ -21,19 +21,29 @@ import (
 )
 
 // notifiers is a fake Kubernetes API with notifiers and their Secrets. Each create of a kind consumes the next of its
-// faults, if there is one.
+// faults, if there is one, and each update the next of faultsOfUpdates.
 type notifiers struct {
-	stored                   map[string]*v1alpha1.Notifier
-	secrets                  map[string]*corev1.Secret
-	faults, faultsOfSecrets  []fault
-	conflicts, createSecrets int
+	stored                                   map[string]*v1alpha1.Notifier
+	secrets                                  map[string]*corev1.Secret
+	faults, faultsOfSecrets, faultsOfUpdates []fault
+	conflicts, createSecrets                 int
+	// reading is the error of lists and reads, and deleting that of deletions.
+	reading, deleting error
 }
 
 var resourceNotifiers = schema.GroupResource{Resource: "notifiers"}
 
-func (n *notifiers) List(context.Context, string) ([]v1alpha1.Notifier, error) { return nil, nil }
+func (n *notifiers) List(context.Context, string) (all []v1alpha1.Notifier, err error) {
+	for _, of := range n.stored {
+		all = append(all, *of.DeepCopy())
+	}
+	return all, n.reading
+}
 
 func (n *notifiers) Get(_ context.Context, _, name string) (*v1alpha1.Notifier, error) {
+	if n.reading != nil {
+		return nil, n.reading
+	}
 	if found, ok := n.stored[name]; ok {
 		return found.DeepCopy(), nil
 	}
@@ -61,17 +71,26 @@ func (n *notifiers) Update(_ context.Context, before, after *v1alpha1.Notifier) 
 		n.conflicts--
 		return nil, apierrors.NewConflict(resourceNotifiers, after.Name, nil)
 	}
+	var f fault
+	if len(n.faultsOfUpdates) > 0 {
+		f, n.faultsOfUpdates = n.faultsOfUpdates[0], n.faultsOfUpdates[1:]
+	}
+	if f.err != nil && !f.lands {
+		return nil, f.err
+	}
 	stored := after.DeepCopy()
 	if !v1alpha1.SemanticEqual(before.Spec, after.Spec) {
 		stored.Generation++
 	}
 	n.stored[after.Name] = stored
-	return stored.DeepCopy(), nil
+	return stored.DeepCopy(), f.err
 }
 
 func (n *notifiers) Delete(_ context.Context, of *v1alpha1.Notifier) error {
-	delete(n.stored, of.Name)
-	return nil
+	if n.deleting == nil {
+		delete(n.stored, of.Name)
+	}
+	return n.deleting
 }
 
 // secretsOf implements bridge.SecretCreator.
