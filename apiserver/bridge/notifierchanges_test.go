@@ -139,10 +139,43 @@ func TestUpdateNotifier(t *testing.T) {
 			if after.Generation != tc.generation || after.Spec.SecretRef == nil || after.Spec.SecretRef.Name != "s" {
 				t.Errorf("%s: generation %d and Secret %v, want %d and the same Secret", tc.reason, after.Generation, after.Spec.SecretRef, tc.generation)
 			}
-			if recorded := tc.generation > 1; len(trail.written) > 0 != recorded {
-				t.Errorf("%s: recorded as %q", tc.reason, trail.written)
+			var recorded []string
+			if tc.generation > 1 {
+				recorded = []string{"NotifierEditedByPerson"}
+			}
+			if got := reasonsOf(trail); !slices.Equal(got, recorded) || tc.generation > 1 && after.Annotations[v1alpha1.LastAuthorAnnotation] != person.Author {
+				t.Errorf("%s: recorded %q, want %q, with the author %v", tc.reason, got, recorded, after.Annotations)
+			}
+			if known, ok := errors.AsType[*bridge.Error](err); ok && tc.version == "u.0" && (!known.Stale || known.ChangedBy != "ada") {
+				t.Errorf("%s: stale %v, changed by %q", tc.reason, known.Stale, known.ChangedBy)
 			}
 		})
+	}
+}
+
+// reasonsOf returns the reasons of the events that were written.
+func reasonsOf(trail *events) (reasons []string) {
+	for _, event := range trail.written {
+		reason, _, _ := strings.Cut(event, " ")
+		reasons = append(reasons, reason)
+	}
+	return reasons
+}
+
+// TestSuspendNotifier verifies that a suspension and its end are stored and recorded, and that an unchanged one is not.
+func TestSuspendNotifier(t *testing.T) {
+	t.Parallel()
+	n, service := newNotifiers()
+	trail := &events{}
+	service.Events = trail
+	n.stored["n"] = storedNotifier("n")
+	for _, suspend := range []bool{true, true, false} {
+		if changed, err := service.SuspendNotifier(t.Context(), person, "n", suspend); err != nil || changed.Spec.Suspend != suspend {
+			t.Fatalf("suspend %v: %v", suspend, err)
+		}
+	}
+	if got, want := reasonsOf(trail), []string{"NotifierSuspendedByPerson", "NotifierResumedByPerson"}; !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
 	}
 }
 

@@ -178,20 +178,8 @@ func waitUntil(ctx context.Context, at time.Time) error {
 
 // clear removes all posts from the cluster and the platforms while Herald is stopped.
 func (s *session) clear(ctx context.Context) error {
-	release := []byte(`{"metadata":{"finalizers":null}}`)
 	for _, team := range s.connected {
-		posts, err := s.posts.Namespace(team.Namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		err = inParallel(ctx, posts.Items, func(ctx context.Context, post metav1.PartialObjectMetadata) error {
-			_, err := s.posts.Namespace(team.Namespace).Patch(ctx, post.Name, types.MergePatchType, release, metav1.PatchOptions{})
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if err := s.posts.Namespace(team.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		if err := s.removePosts(ctx, team.Namespace); err != nil {
 			return err
 		}
 	}
@@ -199,6 +187,23 @@ func (s *session) clear(ctx context.Context) error {
 		return err
 	}
 	return s.forgetShown(ctx)
+}
+
+// removePosts removes all posts of a namespace.
+func (s *session) removePosts(ctx context.Context, namespace string) error {
+	release := []byte(`{"metadata":{"finalizers":null}}`)
+	posts, err := s.posts.Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	err = inParallel(ctx, posts.Items, func(ctx context.Context, post metav1.PartialObjectMetadata) error {
+		_, err := s.posts.Namespace(namespace).Patch(ctx, post.Name, types.MergePatchType, release, metav1.PatchOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.posts.Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }
 
 // forgetShown removes all posts from the platforms.
