@@ -30,7 +30,7 @@ var _ = Describe("Disconnecting an account as the web application does", func() 
 			c.Name, c.Finalizers = "x-eeeeeeeeeeeeeeee", []string{"example.com/kept"}
 		})
 		Expect(admin.Create(ctx, conn)).To(Succeed())
-		Expect(connections.DeleteFor(ctx, conn, "", noon)).To(MatchError(ContainSubstring("for a person named in")), "no name is allowed")
+		Expect(connections.DeleteFor(ctx, conn, "", noon)).To(MatchError(ContainSubstring("for a user named in")), "no name is allowed")
 		changed := &v1alpha1.Connection{}
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(conn), changed)).To(Succeed())
 		Expect(changed.DeletionTimestamp).To(BeNil())

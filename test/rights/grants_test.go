@@ -90,10 +90,10 @@ var _ = Describe("The users' grants to agents", Ordered, func() {
 		}, policy, "team namespaces"),
 		Entry("creates one without its label", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Labels = nil }), client.DryRunAll)
-		}, policy, "for a person named in"),
+		}, policy, "for a user named in"),
 		Entry("creates one in another user's name", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Spec.Person.Name = "oidc:admin" }), client.DryRunAll)
-		}, policy, "for a person named in"),
+		}, policy, "for a user named in"),
 		Entry("creates one with a name that it does not generate", func(ctx context.Context) error {
 			return apiserver.Create(ctx, grant(ofTeam, func(g *v1alpha1.OAuthGrant) { g.Name = "launch" }), client.DryRunAll)
 		}, policy, "a generated name"),
@@ -102,7 +102,7 @@ var _ = Describe("The users' grants to agents", Ordered, func() {
 		}, nobody),
 		Entry("revokes one without a last author", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{"spec":{"revoked":true}}`)
-		}, policy, "for a person named in"),
+		}, policy, "for a user named in"),
 		Entry("adds an owner, so that Kubernetes deletes it", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
 		}, policy, "owners or finalizers"),
@@ -120,13 +120,13 @@ var _ = Describe("The users' grants to agents", Ordered, func() {
 		}, nobody),
 		Entry("deletes one that an agent uses", func(ctx context.Context) error {
 			return broken.Delete(ctx, grant(ofTeam, used), client.DryRunAll)
-		}, policy, "may only delete OAuthGrants that have status.revokedAt"),
+		}, policy, "can only delete OAuthGrants that have status.revokedAt"),
 		Entry("deletes one outside team namespaces", func(ctx context.Context) error {
 			return broken.Delete(ctx, grant(foreign, over), client.DryRunAll)
 		}, policy, "team namespaces"),
 		Entry("removes its label", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{"metadata":{"labels":{"social.herald.dev/origin":null}}}`)
-		}, policy, "may not change the label"),
+		}, policy, "cannot change the label"),
 		Entry("changes its author", func(ctx context.Context) error {
 			return patchGrant(ctx, apiserver, `{"metadata":{"annotations":{"social.herald.dev/author":"oidc:admin"}}}`)
 		}, policy, "or the annotation"),

@@ -108,20 +108,20 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	}, policy, "the status of a pending Media"),
 	Entry("prevents its deletion", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"spec":{"whenUnused":"keep"}}`)
-	}, policy, "may only change a Media's"),
+	}, policy, "can only change a Media's"),
 	Entry("assigns it to another request", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"metadata":{"annotations":{"social.herald.dev/request":"v1:bb"}}}`)
-	}, policy, "may only change a Media's"),
+	}, policy, "can only change a Media's"),
 	Entry("removes its origin", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"metadata":{"labels":null}}`)
-	}, policy, "may only change a Media's"),
+	}, policy, "can only change a Media's"),
 	Entry("adds an owner, so that Kubernetes deletes it", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
-	}, policy, "may only change a Media's"),
+	}, policy, "can only change a Media's"),
 	Entry("removes its finalizer before the file is deleted", func(ctx context.Context) error {
 		return change(ctx, broken, pending(), `{"metadata":{"finalizers":null}}`)
-	}, policy, "may only change a Media's"),
-	Entry("deletes it", func(ctx context.Context) error { return broken.Delete(ctx, pending(), client.DryRunAll) }, policy, "may not delete Media"),
+	}, policy, "can only change a Media's"),
+	Entry("deletes it", func(ctx context.Context) error { return broken.Delete(ctx, pending(), client.DryRunAll) }, policy, "cannot delete Media"),
 )
 
 var _ = DescribeTable("With its installed roles, in a Media the manager", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
@@ -142,20 +142,20 @@ var _ = DescribeTable("With its installed roles, in a Media the manager", func(c
 	}, policy, "the key of its own file"),
 	Entry("assigns it to a request", func(ctx context.Context) error {
 		return change(ctx, manager, pending(), `{"metadata":{"annotations":{"social.herald.dev/request":"v1:bb"}}}`)
-	}, policy, "may only change a Media's"),
+	}, policy, "can only change a Media's"),
 	Entry("deletes one that no post uses", func(ctx context.Context) error { return manager.Delete(ctx, verified(), client.DryRunAll) }, nobody),
-	Entry("deletes one with whenUnused=keep", func(ctx context.Context) error { return manager.Delete(ctx, retained(), client.DryRunAll) }, policy, "may only delete Media"),
-	Entry("deletes a pending one", func(ctx context.Context) error { return manager.Delete(ctx, pending(), client.DryRunAll) }, policy, "may only delete Media"),
+	Entry("deletes one with whenUnused=keep", func(ctx context.Context) error { return manager.Delete(ctx, retained(), client.DryRunAll) }, policy, "can only delete Media"),
+	Entry("deletes a pending one", func(ctx context.Context) error { return manager.Delete(ctx, pending(), client.DryRunAll) }, policy, "can only delete Media"),
 	Entry("makes one unused and deletes it", func(ctx context.Context) error {
 		return change(ctx, manager, retained(), `{"spec":{"whenUnused":"delete"}}`)
-	}, policy, "may only change a Media's"),
+	}, policy, "can only change a Media's"),
 	Entry("adds a finalizer of its choice", func(ctx context.Context) error {
 		return change(ctx, manager, pending(), `{"metadata":{"finalizers":["social.herald.dev/media-file","example.com/kept"]}}`)
-	}, policy, "may only change a Media's"),
+	}, policy, "can only change a Media's"),
 	Entry("adds an owner, so that Kubernetes deletes it", func(ctx context.Context) error {
 		return change(ctx, manager, pending(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
-	}, policy, "may only change a Media's"),
-	Entry("creates one", func(ctx context.Context) error { return powerful.Create(ctx, awaited(ofTeam), client.DryRunAll) }, policy, "may not create Media"),
+	}, policy, "can only change a Media's"),
+	Entry("creates one", func(ctx context.Context) error { return powerful.Create(ctx, awaited(ofTeam), client.DryRunAll) }, policy, "cannot create Media"),
 )
 
 // ofHerald are the roles of Herald's own service accounts, which are not meant for users.

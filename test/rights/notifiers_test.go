@@ -81,11 +81,11 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	Entry("for a user", reporting(forAda), nobody),
 	Entry("without an author", reporting(), policy, "named in the annotation"),
 	Entry("outside team namespaces", reporting(forAda, func(n *v1alpha1.Notifier) { n.Namespace = foreign }), policy, "in team namespaces"),
-	Entry("that signs with another program's Secret", reporting(forAda, using("database")), policy, "a name that it generates"),
-	Entry("that uses an account's Secret", reporting(forAda, using(ofMade+strings.Repeat("b", 10))), policy, "a name that it generates"),
+	Entry("that signs with another program's Secret", reporting(forAda, using("database")), policy, "a Secret with a generated name"),
+	Entry("that uses an account's Secret", reporting(forAda, using(ofMade+strings.Repeat("b", 10))), policy, "a Secret with a generated name"),
 	Entry("that takes its address from a key's Secret", reporting(forAda, using("ci-token"), func(n *v1alpha1.Notifier) {
 		n.Spec.Format, n.Spec.URL = v1alpha1.FormatSlack, ""
-	}), policy, "a name that it generates"),
+	}), policy, "a Secret with a generated name"),
 	Entry("with an owner, so that Kubernetes deletes it", reporting(forAda, func(n *v1alpha1.Notifier) {
 		n.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
 	}), policy, "without labels, finalizers and owners"),
@@ -101,7 +101,7 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	Entry("changes the address, for a user", `{`+signature+`,"spec":{"url":"https://hooks.example.com/other"}}`, nobody),
 	Entry("requests a notification again, for a user", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/resend":"msg_1"}}}`, nobody),
 	Entry("uses a Secret that it created", `{`+signature+`,"spec":{"secretRef":{"name":"`+ofReceiver+`"}}}`, nobody),
-	Entry("uses another Secret of the team", `{`+signature+`,"spec":{"secretRef":{"name":"database"}}}`, policy, "a name that it generates"),
+	Entry("uses another Secret of the team", `{`+signature+`,"spec":{"secretRef":{"name":"database"}}}`, policy, "a Secret with a generated name"),
 	Entry("changes it without a last author", `{"spec":{"url":"https://hooks.example.com/other"}}`, policy, "named in the annotation"),
 	Entry("labels it, so that a GitOps tool prunes it", `{`+strings.TrimSuffix(signature, "}")+`,"labels":{"app":"other"}}}`, policy, "in the metadata of"),
 )
@@ -135,7 +135,7 @@ var _ = Describe("The apiserver's roles", func() {
 
 	It("do not change the permissions of an APIKey", func(ctx SpecContext) {
 		mine := keyOf("k-ada", "ada")
-		outcomeIs(change(ctx, broken, mine, `{`+signature+`,"spec":{"permissions":["notifiers"]}}`), policy, "may not change the permissions")
+		outcomeIs(change(ctx, broken, mine, `{`+signature+`,"spec":{"permissions":["notifiers"]}}`), policy, "cannot change the permissions")
 		outcomeIs(change(ctx, broken, mine, `{`+signature+`,"spec":{"revoked":true}}`), nobody)
 	})
 })

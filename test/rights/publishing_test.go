@@ -106,13 +106,13 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	Entry("changes its text, for a user", `{`+signature+`,"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, nobody),
 	Entry("reschedules it, for a user", `{`+signature+`,"spec":{"draft":null,"scheduledAt":"2026-12-01T09:00:00Z"}}`, nobody),
 	Entry("records a user's verdict", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/settle":"0=posted:1"}}}`, nobody),
-	Entry("publishes it without a last author", `{"spec":{"draft":null}}`, policy, "for a person named in"),
-	Entry("changes its text without a last author", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "for a person named in"),
-	Entry("cancels it and changes another field", `{"spec":{"cancelled":true,"onUnknownOutcome":"retry"}}`, policy, "for a person named in"),
+	Entry("publishes it without a last author", `{"spec":{"draft":null}}`, policy, "for a user named in"),
+	Entry("changes its text without a last author", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "for a user named in"),
+	Entry("cancels it and changes another field", `{"spec":{"cancelled":true,"onUnknownOutcome":"retry"}}`, policy, "for a user named in"),
 	Entry("requests the account's posts, for a user", `{"metadata":{"annotations":{"social.herald.dev/list-candidates":"now"}}}`, nobody),
-	Entry("records a verdict without a last author", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "for a person named in"),
+	Entry("records a verdict without a last author", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "for a user named in"),
 	Entry("dismisses it, for a user", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/dismissed":"2026-12-01T09:00:00Z"}}}`, nobody),
-	Entry("dismisses it without a last author", `{"metadata":{"annotations":{"social.herald.dev/dismissed":"2026-12-01T09:00:00Z"}}}`, policy, "for a person named in"),
+	Entry("dismisses it without a last author", `{"metadata":{"annotations":{"social.herald.dev/dismissed":"2026-12-01T09:00:00Z"}}}`, policy, "for a user named in"),
 	Entry("removes a verdict", `{"metadata":{"annotations":{"social.herald.dev/last-author":"ada","social.herald.dev/settle":null}}}`, policy, "in the metadata of"),
 	Entry("changes its creation time, so that a restored post is published again", `{"metadata":{"annotations":{"social.herald.dev/born-at":"2030-12-01T09:00:00Z"}}}`, policy, "in the metadata of"),
 	Entry("removes its creation time, which identifies a restored post", `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`, policy, "in the metadata of"),
@@ -125,12 +125,12 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 )
 
 // schedules is part of the refusal of a Post that the manager creates.
-const schedules = "may only create the scheduled Posts of a PostSchedule"
+const schedules = "can only create the scheduled Posts of a PostSchedule"
 
 var _ = DescribeTable("With any roles, policies restrict", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
 	outcomeIs(attempt(ctx), words...)
 },
-	Entry("the apiserver, which may not delete a Post", func(ctx context.Context) error { return broken.Delete(ctx, draft(), client.DryRunAll) }, policy, "may not delete Posts"),
+	Entry("the apiserver, which may not delete a Post", func(ctx context.Context) error { return broken.Delete(ctx, draft(), client.DryRunAll) }, policy, "cannot delete Posts"),
 	Entry("the apiserver, which may not mark a Post as published", func(ctx context.Context) error {
 		return changeStatus(ctx, broken, draft(), `{"status":{"phase":"posted"}}`)
 	}, policy, "write their status"),
@@ -161,7 +161,7 @@ var _ = DescribeTable("With any roles, policies restrict", func(ctx SpecContext,
 		p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "ada"}
 	}), policy, schedules),
 	Entry("the manager, whose Post is due immediately", creating(ofTeam, func(p *v1alpha1.Post) { p.Spec.ScheduledAt = nil }), policy, schedules),
-	Entry("the manager, which may not delete an unpublished Post", func(ctx context.Context) error { return powerful.Delete(ctx, draft(), client.DryRunAll) }, policy, "may only delete Posts whose status.finished is true"),
+	Entry("the manager, which may not delete an unpublished Post", func(ctx context.Context) error { return powerful.Delete(ctx, draft(), client.DryRunAll) }, policy, "can only delete Posts whose status.finished is true"),
 )
 
 // recurring returns a schedule that an editor applies, with the edits.
@@ -211,13 +211,13 @@ var _ = Describe("With its installed roles, the manager", func() {
 	It("adds and removes its finalizer on a Team, and does not delete Teams", func(ctx SpecContext) {
 		outcomeIs(change(ctx, manager, acme(), `{"metadata":{"finalizers":["social.herald.dev/records"]}}`), nobody)
 		outcomeIs(manager.Delete(ctx, acme(), client.DryRunAll), roles)
-		outcomeIs(powerful.Delete(ctx, acme(), client.DryRunAll), policy, "may not create or delete Teams")
+		outcomeIs(powerful.Delete(ctx, acme(), client.DryRunAll), policy, "cannot create or delete Teams")
 	})
 
 	It("deletes a post past its retention, but not an unpublished one", func(ctx SpecContext) {
 		post := finished()
 		Expect(admin.Create(ctx, post)).To(Succeed())
-		outcomeIs(manager.Delete(ctx, post), policy, "may only delete Posts whose status.finished is true")
+		outcomeIs(manager.Delete(ctx, post), policy, "can only delete Posts whose status.finished is true")
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"finished":true}}`))
 		Expect(manager.Status().Patch(ctx, post, patch)).To(Succeed())
 		Expect(manager.Patch(ctx, post, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
@@ -233,8 +233,8 @@ var _ = DescribeTable("With its installed roles, in a Post the manager", func(ct
 	Entry("removes a verdict that it has applied", `{"metadata":{"annotations":{"social.herald.dev/settle":null}}}`, nobody),
 	Entry("removes a request that it has served", `{"metadata":{"annotations":{"social.herald.dev/list-candidates":null}}}`, nobody),
 	Entry("does both", `{"metadata":{"finalizers":["example.com/kept","social.herald.dev/delivery"],"annotations":{"social.herald.dev/settle":null}}}`, nobody),
-	Entry("changes its text", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "may not change the spec"),
-	Entry("publishes a draft", `{"spec":{"draft":null}}`, policy, "may not change the spec"),
+	Entry("changes its text", `{"spec":{"targets":[{"connectionRef":{"name":"acme-x"},"caption":"other"}]}}`, policy, "cannot change the spec"),
+	Entry("publishes a draft", `{"spec":{"draft":null}}`, policy, "cannot change the spec"),
 	Entry("records a verdict", `{"metadata":{"annotations":{"social.herald.dev/settle":"0=posted:1"}}}`, policy, "in the metadata of"),
 	Entry("sets its author", `{"metadata":{"annotations":{"social.herald.dev/author":"grace"}}}`, policy, "in the metadata of"),
 	Entry("removes its creation time, which identifies a restored post", `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`, policy, "in the metadata of"),

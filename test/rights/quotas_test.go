@@ -74,16 +74,16 @@ var _ = Describe("The teams' ResourceQuotas", Ordered, func() {
 		}, policy, "team namespaces"),
 		Entry("creates one with another name, which would never be deleted", func(ctx context.Context) error {
 			return manager.Create(ctx, bounding(ofTeam, func(q *corev1.ResourceQuota) { q.Name = "mine" }), client.DryRunAll)
-		}, policy, "may only write the ResourceQuota"),
+		}, policy, "can only write the ResourceQuota"),
 		Entry("limits another program's objects, which could block a team's workloads", func(ctx context.Context) error {
 			return manager.Create(ctx, bounding(ofTeam, func(q *corev1.ResourceQuota) { q.Spec.Hard["pods"] = resource.MustParse("0") }), client.DryRunAll)
-		}, policy, "may only limit the number of Herald's own objects"),
+		}, policy, "can only limit the number of Herald's own objects"),
 		Entry("deletes one, with any roles", func(ctx context.Context) error {
 			return powerful.Delete(ctx, bounding(misused), client.DryRunAll)
-		}, policy, "may not delete any"),
+		}, policy, "cannot delete any"),
 		Entry("writes the status outside team namespaces, with any roles", func(ctx context.Context) error {
 			return powerful.Status().Update(ctx, bounding(foreign, func(q *corev1.ResourceQuota) { q.Name = "theirs" }),
 				&client.SubResourceUpdateOptions{UpdateOptions: client.UpdateOptions{DryRun: []string{metav1.DryRunAll}}})
-		}, policy, "may only write the ResourceQuota"),
+		}, policy, "can only write the ResourceQuota"),
 	)
 })

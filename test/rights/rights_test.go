@@ -321,31 +321,31 @@ var _ = DescribeTable("The manager creates a RoleBinding", func(ctx SpecContext,
 	Entry("for the apiserver outside team namespaces, where it could plant Secrets", credentials(foreign), policy, "team namespaces"),
 	Entry("for the apiserver to the manager's role, which can read every token", credentials(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.RoleRef.Name = "herald-team-secrets"
-	}), policy, "may only bind the ClusterRole"),
+	}), policy, "can only bind the ClusterRole"),
 	Entry("for the apiserver in the manager's binding, which has the same effect", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects[0].Name = "herald-apiserver"
-	}), policy, "may only bind roles to"),
+	}), policy, "can only bind roles to"),
 	Entry("for a user in the apiserver's binding, who could plant Secrets", credentials(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects[0] = rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}
-	}), policy, "may only bind roles to"),
+	}), policy, "can only bind roles to"),
 	Entry("in kube-system, to read Kubernetes' own Secrets", binding("kube-system"), policy, "team namespaces"),
 	Entry("outside team namespaces, to read the Secrets there", binding(foreign), policy, "team namespaces"),
 	Entry("in its own namespace", binding("herald-system"), policy, "team namespaces"),
-	Entry("with another name, under which it would never be removed", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Name = "mine" }), policy, "may only write the RoleBindings"),
+	Entry("with another name, under which it would never be removed", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Name = "mine" }), policy, "can only write the RoleBindings"),
 	Entry("with a generated name, which is another name", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Name, b.GenerateName = "", "herald-manager-secrets"
-	}), policy, "may only write the RoleBindings"),
+	}), policy, "can only write the RoleBindings"),
 	Entry("for a user, who could read the team's Secrets", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects[0] = rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}
-	}), policy, "may only bind roles to"),
-	Entry("for another service account, which could read them too", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Subjects[0].Name = "herald-apiserver" }), policy, "may only bind roles to"),
+	}), policy, "can only bind roles to"),
+	Entry("for another service account, which could read them too", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Subjects[0].Name = "herald-apiserver" }), policy, "can only bind roles to"),
 	Entry("for a service account of that name in another namespace", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects[0].Namespace = foreign
-	}), policy, "may only bind roles to"),
+	}), policy, "can only bind roles to"),
 	Entry("for an additional subject", binding(ofTeam, func(b *rbacv1.RoleBinding) {
 		b.Subjects = append(b.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:authenticated"})
-	}), policy, "may only bind roles to"),
-	Entry("without subjects, which has no purpose", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Subjects = nil }), policy, "may only bind roles to"),
+	}), policy, "can only bind roles to"),
+	Entry("without subjects, which has no purpose", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.Subjects = nil }), policy, "can only bind roles to"),
 	Entry("to another role, which it may not bind", binding(ofTeam, func(b *rbacv1.RoleBinding) { b.RoleRef.Name = "cluster-admin" }), grants),
 )
 
@@ -354,16 +354,16 @@ var _ = DescribeTable("With any roles, the manager is restricted by policies: it
 },
 	Entry("binds another role", func(ctx context.Context) error {
 		return powerful.Create(ctx, binding(ofTeam, func(b *rbacv1.RoleBinding) { b.RoleRef.Name = "cluster-admin" }), client.DryRunAll)
-	}, policy, "may only bind the ClusterRole"),
+	}, policy, "can only bind the ClusterRole"),
 	Entry("binds a Role with the ClusterRole's name", func(ctx context.Context) error {
 		return powerful.Create(ctx, binding(ofTeam, func(b *rbacv1.RoleBinding) { b.RoleRef.Kind = "Role" }), client.DryRunAll)
-	}, policy, "may only bind the ClusterRole"),
+	}, policy, "can only bind the ClusterRole"),
 	Entry("deletes another program's binding in kube-system", func(ctx context.Context) error {
 		return powerful.Delete(ctx, binding("kube-system", func(b *rbacv1.RoleBinding) { b.Name = "theirs" }), client.DryRunAll)
-	}, policy, "may only write the RoleBindings"),
+	}, policy, "can only write the RoleBindings"),
 	Entry("deletes another program's binding in a team's namespace", func(ctx context.Context) error {
 		return powerful.Delete(ctx, binding(misused, func(b *rbacv1.RoleBinding) { b.Name = "theirs" }), client.DryRunAll)
-	}, policy, "may only write the RoleBindings"),
+	}, policy, "can only write the RoleBindings"),
 	Entry("assigns another namespace to a team", func(ctx context.Context) error {
 		return powerful.Patch(ctx, namespace(foreign, ""), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/team":"x"}}}`)), client.DryRunAll)
 	}, policy, "not change or delete"),
@@ -422,17 +422,17 @@ var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(contex
 	}, nobody),
 	Entry("plants the hash of a token", func(ctx context.Context) error {
 		return patchKey(ctx, `{"status":{"tokens":[{"name":"token","createdAt":"2026-12-01T09:00:00Z","sha256":"`+strings.Repeat("a", 64)+`"}]}}`)
-	}, policy, "may only change lastUsedAt"),
+	}, policy, "can only change lastUsedAt"),
 	Entry("resets the manager's conditions", func(ctx context.Context) error {
 		return patchKey(ctx, `{"status":{"conditions":[],"observedGeneration":9}}`)
-	}, policy, "may only change lastUsedAt"),
+	}, policy, "can only change lastUsedAt"),
 	Entry("creates a key for a user", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf(newKey, "ada"), client.DryRunAll) }, nobody),
-	Entry("creates a key without an author", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf(newKey, ""), client.DryRunAll) }, policy, "for a person named in"),
+	Entry("creates a key without an author", func(ctx context.Context) error { return apiserver.Create(ctx, keyOf(newKey, ""), client.DryRunAll) }, policy, "for a user named in"),
 	Entry("creates a key without its label", func(ctx context.Context) error {
 		k := keyOf(newKey, "ada")
 		k.Labels = nil
 		return apiserver.Create(ctx, k, client.DryRunAll)
-	}, policy, "for a person named in"),
+	}, policy, "for a user named in"),
 	Entry("creates a key outside team namespaces", func(ctx context.Context) error {
 		k := keyOf(newKey, "ada")
 		k.Namespace = foreign
@@ -451,10 +451,10 @@ var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(contex
 	}, nobody),
 	Entry("adds a token to a user's key without a last author", func(ctx context.Context) error {
 		return change(ctx, apiserver, keyOf("k-ada", "ada"), planted)
-	}, policy, "for a person named in"),
+	}, policy, "for a user named in"),
 	Entry("revokes a key without a last author", func(ctx context.Context) error {
 		return change(ctx, apiserver, key(), `{"spec":{"revoked":true}}`)
-	}, policy, "for a person named in"),
+	}, policy, "for a user named in"),
 	Entry("adds an owner to a key, so that Kubernetes deletes it", func(ctx context.Context) error {
 		return change(ctx, apiserver, key(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"a","uid":"1"}]}}`)
 	}, policy, "in the metadata of"),
@@ -463,19 +463,19 @@ var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(contex
 	}, policy, "in the metadata of"),
 	Entry("plants a token in an applied key", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(planted)), client.DryRunAll)
-	}, policy, "may only revoke an APIKey"),
+	}, policy, "can only revoke an APIKey"),
 	Entry("extends the expiry of an applied key", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"expiresAt":"2900-01-01T00:00:00Z"}}`)), client.DryRunAll)
-	}, policy, "may only revoke an APIKey"),
+	}, policy, "can only revoke an APIKey"),
 	Entry("changes a key", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"description":"x"}}`)), client.DryRunAll)
-	}, policy, "may only revoke an APIKey"),
+	}, policy, "can only revoke an APIKey"),
 	Entry("labels an applied key as a user's", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/origin":"web"}}}`)), client.DryRunAll)
-	}, policy, "may not change the label"),
+	}, policy, "cannot change the label"),
 	Entry("removes the origin of a user's key", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, keyOf("k-ada", "ada"), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"social.herald.dev/origin":null}}}`)), client.DryRunAll)
-	}, policy, "may not change the label"),
+	}, policy, "cannot change the label"),
 	Entry("revokes an applied key for a user", func(ctx context.Context) error {
 		return apiserver.Patch(ctx, key(), client.RawPatch(types.MergePatchType, []byte(`{`+signature+`,"spec":{"revoked":true}}`)), client.DryRunAll)
 	}, nobody),
@@ -494,7 +494,7 @@ var _ = DescribeTable("The apiserver", func(ctx SpecContext, attempt func(contex
 	}, nobody),
 	Entry("adds a finalizer to that Secret", func(ctx context.Context) error {
 		return change(ctx, apiserver, web(), `{"metadata":{"finalizers":["example.com/kept"]}}`)
-	}, policy, "may only change the data of"),
+	}, policy, "can only change the data of"),
 	Entry("lists that Secret, for its watch", func(ctx context.Context) error {
 		return apiserver.List(ctx, &corev1.SecretList{}, client.InNamespace("herald-system"), client.MatchingFields{"metadata.name": "herald-web"})
 	}, nobody),
@@ -562,8 +562,8 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 },
 	Entry("of an account that a user connects", connected(ofTeam), nobody),
 	Entry("outside team namespaces", connected(foreign), policy, "team namespaces"),
-	Entry("without an author", connected(ofTeam, func(c *v1alpha1.Connection) { delete(c.Annotations, v1alpha1.AuthorAnnotation) }), policy, "for a person named in"),
-	Entry("without its label", connected(ofTeam, func(c *v1alpha1.Connection) { c.Labels = nil }), policy, "for a person named in"),
+	Entry("without an author", connected(ofTeam, func(c *v1alpha1.Connection) { delete(c.Annotations, v1alpha1.AuthorAnnotation) }), policy, "for a user named in"),
+	Entry("without its label", connected(ofTeam, func(c *v1alpha1.Connection) { c.Labels = nil }), policy, "for a user named in"),
 	Entry("with a name that users choose", connected(ofTeam, func(c *v1alpha1.Connection) { c.Name = "acme-x-too" }), policy, "a generated name"),
 	Entry("with another Secret of the team, which the manager would send to a platform", connected(ofTeam, useSecret("database")), policy, "a Secret whose name extends it"),
 	Entry("with the Secret of another account", connected(ofTeam, useSecret("x-cccccccccccccccc-bbbbbbbbbb")), policy, "a Secret whose name extends it"),
@@ -573,7 +573,7 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	}), policy, "an annotation credentials.social.herald.dev/NAME"),
 	Entry("with another program's Secret recorded as its own, which the manager would delete", connected(ofTeam, func(c *v1alpha1.Connection) {
 		c.Annotations[v1alpha1.MadeSecretPrefix+"database"] = "2026-12-01T09:00:00Z"
-	}), policy, "may only set those annotations"),
+	}), policy, "can only set those annotations"),
 	Entry("that cannot be deleted", connected(ofTeam, func(c *v1alpha1.Connection) { c.Finalizers = []string{"example.com/kept"} }), policy, "a generated name"),
 	Entry("with an owner of its choice", connected(ofTeam, func(c *v1alpha1.Connection) {
 		c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "a", UID: "1"}}
@@ -597,10 +597,10 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	Entry("disconnects it for a user", func(ctx context.Context) error { return broken.Delete(ctx, withLastAuthor(ofTeam), client.DryRunAll) }, nobody),
 	Entry("disconnects it without a last author", func(ctx context.Context) error {
 		return broken.Delete(ctx, applied(), client.DryRunAll)
-	}, policy, "may only delete Connections for a person named in"),
+	}, policy, "can only delete Connections for a user named in"),
 	Entry("disconnects many connections at once without their last author", func(ctx context.Context) error {
 		return broken.DeleteAllOf(ctx, &v1alpha1.Connection{}, client.InNamespace(ofTeam), client.DryRunAll)
-	}, policy, "may only delete Connections for a person named in"),
+	}, policy, "can only delete Connections for a user named in"),
 	Entry("disconnects one outside team namespaces", func(ctx context.Context) error {
 		return broken.Delete(ctx, withLastAuthor(foreign), client.DryRunAll)
 	}, policy, "team namespaces"),
@@ -616,14 +616,14 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 	Entry("switches to the new credentials without an author", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"credentials.social.herald.dev/`+ofMade+`bbbbbbbbbb":"2026-12-01T09:00:00Z"}},
 			"spec":{"credentialsSecretRef":{"name":"`+ofMade+`bbbbbbbbbb"}}}`)
-	}, policy, "for a person named in"),
+	}, policy, "for a user named in"),
 	Entry("disables it", func(ctx context.Context) error { return patchConnection(ctx, `{"spec":{"disabled":true}}`) }, policy, "in the spec of a Connection"),
 	Entry("records another program's Secret, so that the manager deletes it", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"credentials.social.herald.dev/database":"2026-12-01T09:00:00Z"}}}`)
-	}, policy, "may only set those annotations"),
+	}, policy, "can only set those annotations"),
 	Entry("sets another annotation", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"note":"mine"}}}`)
-	}, policy, "may only set those annotations"),
+	}, policy, "can only set those annotations"),
 	Entry("removes an annotation", func(ctx context.Context) error {
 		return patchConnection(ctx, `{"metadata":{"annotations":{"note":null}}}`)
 	}, policy, "only add and change annotations"),
@@ -650,7 +650,7 @@ var _ = DescribeTable("With its installed roles, the apiserver", func(ctx SpecCo
 	Entry("disconnects one for a user", func(ctx context.Context) error {
 		return apiserver.Delete(ctx, withLastAuthor(ofTeam), client.DryRunAll)
 	}, nobody),
-	Entry("disconnects one without a last author", func(ctx context.Context) error { return apiserver.Delete(ctx, applied(), client.DryRunAll) }, policy, "for a person named in"),
+	Entry("disconnects one without a last author", func(ctx context.Context) error { return apiserver.Delete(ctx, applied(), client.DryRunAll) }, policy, "for a user named in"),
 	Entry("writes an account's status", func(ctx context.Context) error {
 		return apiserver.Status().Patch(ctx, applied(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"accountName":"other"}}`)))
 	}, roles),

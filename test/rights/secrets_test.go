@@ -109,8 +109,8 @@ var _ = DescribeTable("With any roles, the apiserver is restricted by policies: 
 },
 	Entry("changes an account's credentials", func(ctx context.Context) error {
 		return change(ctx, broken, account(), `{"data":{"accessToken":"Yg=="}}`)
-	}, policy, "may only change the data of herald-system/herald-web"),
-	Entry("deletes them", func(ctx context.Context) error { return broken.Delete(ctx, account(), client.DryRunAll) }, policy, "may not delete Secrets"),
+	}, policy, "can only change the data of herald-system/herald-web"),
+	Entry("deletes them", func(ctx context.Context) error { return broken.Delete(ctx, account(), client.DryRunAll) }, policy, "cannot delete Secrets"),
 )
 
 var _ = DescribeTable("With any roles, the manager is restricted by policies: it", func(ctx SpecContext, attempt func(context.Context) error, words ...string) {
@@ -131,10 +131,10 @@ var _ = DescribeTable("With any roles, the manager is restricted by policies: it
 	Entry("deletes a deleted account's tokens", func(ctx context.Context) error { return powerful.Delete(ctx, copied("1"), client.DryRunAll) }, nobody),
 	Entry("changes the tokens in a user's Secret", func(ctx context.Context) error {
 		return change(ctx, powerful, account(), `{"data":{"accessToken":"Yg=="}}`)
-	}, policy, "may only change its working copies"),
+	}, policy, "can only change its working copies"),
 	Entry("annotates a user's Secret", func(ctx context.Context) error {
 		return change(ctx, powerful, account(), `{"metadata":{"annotations":{"social.herald.dev/renewal":"a"}}}`)
-	}, policy, "may only change its working copies"),
+	}, policy, "can only change its working copies"),
 	Entry("changes a user's other data in a working copy", func(ctx context.Context) error {
 		return change(ctx, powerful, copied("1"), `{"data":{"note":"Yg=="}}`)
 	}, policy, "in the data of a working copy"),
@@ -147,16 +147,16 @@ var _ = DescribeTable("With any roles, the manager is restricted by policies: it
 	Entry("deletes the state of uploads", func(ctx context.Context) error { return powerful.Delete(ctx, uploads(), client.DryRunAll) }, nobody),
 	Entry("changes another Secret", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"data":{"password":"Yg=="}}`)
-	}, policy, "may only change its working copies"),
-	Entry("deletes another Secret", func(ctx context.Context) error { return powerful.Delete(ctx, database(), client.DryRunAll) }, policy, "may only delete working copies"),
-	Entry("deletes a user's Secret", func(ctx context.Context) error { return powerful.Delete(ctx, account(), client.DryRunAll) }, policy, "may only delete working copies"),
+	}, policy, "can only change its working copies"),
+	Entry("deletes another Secret", func(ctx context.Context) error { return powerful.Delete(ctx, database(), client.DryRunAll) }, policy, "can only delete working copies"),
+	Entry("deletes a user's Secret", func(ctx context.Context) error { return powerful.Delete(ctx, account(), client.DryRunAll) }, policy, "can only delete working copies"),
 	Entry("adds an owner to another Secret, so that Kubernetes deletes it", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"1"}]}}`)
-	}, policy, "may only change its working copies"),
+	}, policy, "can only change its working copies"),
 	Entry("adds a finalizer to another Secret", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"metadata":{"finalizers":["example.com/kept"]}}`)
-	}, policy, "may only change its working copies"),
+	}, policy, "can only change its working copies"),
 	Entry("sets another annotation", func(ctx context.Context) error {
 		return change(ctx, powerful, database(), `{"metadata":{"annotations":{"note":"a"}}}`)
-	}, policy, "may only change its working copies"),
+	}, policy, "can only change its working copies"),
 )

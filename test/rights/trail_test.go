@@ -169,7 +169,7 @@ var _ = DescribeTable("With its installed roles, the manager", func(ctx SpecCont
 	}, nobody),
 	Entry("switches a connection to another Secret", func(ctx context.Context) error {
 		return change(ctx, manager, applied(), `{"spec":{"credentialsSecretRef":{"name":"database"}}}`)
-	}, policy, "may not change the spec"),
+	}, policy, "cannot change the spec"),
 	Entry("records another program's Secret as created by Herald", func(ctx context.Context) error {
 		return change(ctx, manager, applied(), `{"metadata":{"annotations":{"credentials.social.herald.dev/database":"2026-12-01T09:00:00Z"}}}`)
 	}, policy, "in the metadata of"),
