@@ -33,8 +33,8 @@ const (
 
 // ConnectionSpec identifies the connected account.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.server) == (self.platform == 'mastodon')",message="a Mastodon connection, and no other, has a server",messageExpression="has(self.server) ? 'only a Mastodon connection has a server; leave it out' : 'a Mastodon connection needs its server, such as https://mastodon.example'",fieldPath=".server"
-// +kubebuilder:validation:XValidation:rule="!has(self.server) || self.accountID.endsWith('@' + self.server.substring(8))",message="the accountID of a Mastodon connection ends in @ and the host of its server, such as 109300000000000001@mastodon.example",fieldPath=".accountID"
+// +kubebuilder:validation:XValidation:rule="has(self.server) == (self.platform == 'mastodon')",message="server is required for Mastodon, and not allowed for other platforms",messageExpression="has(self.server) ? 'server is only allowed for Mastodon; remove it' : 'a Mastodon connection requires server, such as https://mastodon.example'",fieldPath=".server"
+// +kubebuilder:validation:XValidation:rule="!has(self.server) || self.accountID.endsWith('@' + self.server.substring(8))",message="the accountID of a Mastodon connection must end in @ and its server's host, such as 109300000000000001@mastodon.example",fieldPath=".accountID"
 // +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(oldSelf.server) || self.server == oldSelf.server",message="a connection's server cannot be changed; create another Connection instead",fieldPath=".server"
 type ConnectionSpec struct {
 	// platform of the account. Immutable.
@@ -50,11 +50,11 @@ type ConnectionSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a connection's account cannot be changed; create another Connection instead"
 	AccountID string `json:"accountID"`
 
-	// server is the https address of the account's server, on Mastodon only: "https://mastodon.example". accountID ends in "@" and its host. Immutable.
+	// server is the https URL of the account's server, on Mastodon only: "https://mastodon.example". accountID ends in "@" and its host. Immutable.
 	// +optional
 	// +kubebuilder:validation:MaxLength=261
 	// +kubebuilder:validation:Pattern=`^https://([a-z0-9-]+\.)+[a-z0-9-]+(:[1-9][0-9]{0,4})?$`
-	// +kubebuilder:validation:XValidation:rule="!self.endsWith(':443') && !self.matches(':(6553[6-9]|655[4-9].|65[6-9]..|6[6-9]...|[7-9]....)$')",message="a server's port is at most 65535, and left out if it is 443"
+	// +kubebuilder:validation:XValidation:rule="!self.endsWith(':443') && !self.matches(':(6553[6-9]|655[4-9].|65[6-9]..|6[6-9]...|[7-9]....)$')",message="a server's port must be at most 65535, and must be omitted if it is 443"
 	Server string `json:"server,omitempty"`
 
 	// credentialsSecretRef names the Secret in this namespace that holds accessToken, refreshToken, expiresAt, refreshExpiresAt and scopes.
@@ -93,7 +93,7 @@ type ConnectionStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	Username string `json:"username,omitempty"`
 
-	// iconURL is the address of the account's avatar.
+	// iconURL is the URL of the account's avatar.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	IconURL string `json:"iconURL,omitempty"`
@@ -253,7 +253,7 @@ type MastodonServer struct {
 	// +kubebuilder:validation:Minimum=1
 	MaxCharacters int32 `json:"maxCharacters,omitempty"`
 
-	// charactersPerURL is the length that each address in a post counts.
+	// charactersPerURL is the length that each URL in a post counts as.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	CharactersPerURL int32 `json:"charactersPerURL,omitempty"`

@@ -75,7 +75,7 @@ type TreeContent struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
-	// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="size(self) <= 4 || (oldSelf.hasValue() && oldSelf.value() == self) || self.map(c, has(c.caption) ? size(c.caption) : 0).sum() <= 262144",message="the captions of all cards together take more than 256 KiB; shorten them, or make several trees"
+	// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="size(self) <= 4 || (oldSelf.hasValue() && oldSelf.value() == self) || self.map(c, has(c.caption) ? size(c.caption) : 0).sum() <= 262144",message="the captions of all cards total more than 256 KiB; shorten them, or create several trees"
 	Cards []TreeCard `json:"cards"`
 }
 
@@ -115,8 +115,8 @@ const (
 
 // TikTokOptions holds the TikTok options.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.draft) && self.draft && has(self.autoAddMusic) && self.autoAddMusic)",message="a TikTok draft cannot have music added; leave one of draft and autoAddMusic out"
-// +kubebuilder:validation:XValidation:rule="!(has(self.draft) && self.draft && has(self.privacyLevel))",message="a TikTok draft has no privacyLevel, its owner chooses it in the app; leave one of draft and privacyLevel out"
+// +kubebuilder:validation:XValidation:rule="!(has(self.draft) && self.draft && has(self.autoAddMusic) && self.autoAddMusic)",message="music cannot be added to a TikTok draft; remove draft or autoAddMusic"
+// +kubebuilder:validation:XValidation:rule="!(has(self.draft) && self.draft && has(self.privacyLevel))",message="a TikTok draft has no privacyLevel: its owner chooses it in the app; remove draft or privacyLevel"
 type TikTokOptions struct {
 	// privacyLevel is the audience of the post. Defaults to PUBLIC_TO_EVERYONE. A private account supports SELF_ONLY only. The Connection
 	// lists its account's levels in status.tiktok.privacyLevelOptions.

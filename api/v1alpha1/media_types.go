@@ -39,8 +39,8 @@ const (
 // refer to the Media send its alt text.
 //
 // +kubebuilder:validation:XValidation:rule="self.fileName == oldSelf.fileName && self.mimeType == oldSelf.mimeType && has(self.sizeBytes) == has(oldSelf.sizeBytes) && (!has(self.sizeBytes) || self.sizeBytes == oldSelf.sizeBytes) && has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source) && has(self.altText) == has(oldSelf.altText) && (!has(self.altText) || self.altText == oldSelf.altText)",message="a media file's description cannot be changed; create another Media instead"
-// +kubebuilder:validation:XValidation:rule="!has(self.sizeBytes) || self.sizeBytes <= (self.mimeType.startsWith('video/') ? 1073741824 : 20971520)",message="the file is too large: a video has at most 1 GB (1073741824 bytes), an image 20 MB (20971520 bytes)",fieldPath=".sizeBytes"
-// +kubebuilder:validation:XValidation:rule="has(self.sizeBytes) || has(self.source)",message="sizeBytes is required for a file that is uploaded; only with a source may it be left out",fieldPath=".sizeBytes"
+// +kubebuilder:validation:XValidation:rule="!has(self.sizeBytes) || self.sizeBytes <= (self.mimeType.startsWith('video/') ? 1073741824 : 20971520)",message="the file is too large: the maximum for a video is 1 GB (1073741824 bytes), for an image 20 MB (20971520 bytes)",fieldPath=".sizeBytes"
+// +kubebuilder:validation:XValidation:rule="has(self.sizeBytes) || has(self.source)",message="sizeBytes is required for an uploaded file; it can only be omitted with a source",fieldPath=".sizeBytes"
 type MediaSpec struct {
 	// fileName is the human-readable file name.
 	// +required
@@ -81,7 +81,7 @@ type MediaSpec struct {
 // MediaSource is a file on a public web server.
 type MediaSource struct {
 	// url of the file. It must start with https:// and lead to a public address, because the manager does not fetch from its own network.
-	// Users who may read the Media can see it, so it must not contain a secret. Conditions and events omit everything after its path.
+	// Users who can read the Media can see it, so it must not contain a secret. Conditions and events omit everything after its path.
 	// +required
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=2048
@@ -122,8 +122,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.phase) || oldSelf.phase == 'pending' || (has(self.phase) && (self.phase == oldSelf.phase || self.phase == 'expired' || (oldSelf.phase == 'uploaded' && self.phase == 'rejected')))",message="a media file's phase only goes forward"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.etag) || (has(self.etag) && self.etag == oldSelf.etag)",message="etag never changes once set"
-// +kubebuilder:validation:XValidation:rule="!has(self.phase) || self.phase != 'uploaded' || has(self.etag)",message="an uploaded file has an etag"
-// +kubebuilder:validation:XValidation:rule="has(self.uploadURL) == has(self.uploadURLExpiresAt)",message="uploadURL and uploadURLExpiresAt come together"
+// +kubebuilder:validation:XValidation:rule="!has(self.phase) || self.phase != 'uploaded' || has(self.etag)",message="an uploaded file must have an etag"
+// +kubebuilder:validation:XValidation:rule="has(self.uploadURL) == has(self.uploadURLExpiresAt)",message="uploadURL and uploadURLExpiresAt must be set together"
 type MediaStatus struct {
 	// conditions of the media file: Ready; Reconciling while the file is awaited or fetched; Stalled if it was rejected or never received.
 	// +optional
@@ -207,8 +207,8 @@ type MediaStatus struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Unconvertible string `json:"unconvertible,omitempty"`
 
-	// uploadURL is the address for uploading the file by HTTP PUT, with the Content-Type header set to spec.mimeType. It is set while the
-	// file is awaited, unless the HTTP API issued a separate address or the Media has a source, and is replaced before it expires.
+	// uploadURL is the URL for uploading the file by HTTP PUT, with the Content-Type header set to spec.mimeType. It is set while the
+	// file is awaited, unless the HTTP API issued a separate URL or the Media has a source, and is replaced before it expires.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096

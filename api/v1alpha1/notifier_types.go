@@ -10,7 +10,7 @@ const (
 	// NotifierSecretKey holds the secrets that sign webhooks, as whsec_ followed by 24 to 64 bytes in base64, separated by spaces or line
 	// breaks. Each of them signs every request, so a secret can be replaced without interruption.
 	NotifierSecretKey = "secret"
-	// NotifierURLKey holds the address of a receiver of format slack, which is a secret itself.
+	// NotifierURLKey holds the URL of a receiver of format slack, which is a secret itself.
 	NotifierURLKey = "url"
 )
 
@@ -54,13 +54,13 @@ const (
 
 // NotifierSpec is what to report, and to whom.
 //
-// +kubebuilder:validation:XValidation:rule="self.format == 'email' || !has(self.email)",message="only notifiers of format email have email",fieldPath=".email"
+// +kubebuilder:validation:XValidation:rule="self.format == 'email' || !has(self.email)",message="email is only allowed for format email; remove it",fieldPath=".email"
 // +kubebuilder:validation:XValidation:rule="self.format != 'email' || has(self.email)",message="format email requires email",fieldPath=".email"
-// +kubebuilder:validation:XValidation:rule="self.format != 'email' || !has(self.url)",message="format email has no url; name the recipients in email.to",fieldPath=".url"
-// +kubebuilder:validation:XValidation:rule="self.format != 'email' || !has(self.secretRef)",message="format email has no secretRef; the installation's mail server is part of its configuration",fieldPath=".secretRef"
+// +kubebuilder:validation:XValidation:rule="self.format != 'email' || !has(self.url)",message="url is not allowed for format email; list the recipients in email.to",fieldPath=".url"
+// +kubebuilder:validation:XValidation:rule="self.format != 'email' || !has(self.secretRef)",message="secretRef is not allowed for format email: the mail server is part of Herald's configuration; remove it",fieldPath=".secretRef"
 // +kubebuilder:validation:XValidation:rule="self.format != 'standard-webhooks' || has(self.url)",message="format standard-webhooks requires url",fieldPath=".url"
 // +kubebuilder:validation:XValidation:rule="self.format != 'standard-webhooks' || has(self.secretRef)",message="format standard-webhooks requires secretRef, whose secret signs the requests",fieldPath=".secretRef"
-// +kubebuilder:validation:XValidation:rule="self.format != 'slack' || has(self.url) != has(self.secretRef)",message="format slack requires either secretRef, with the address in the key url, or url",fieldPath=".secretRef"
+// +kubebuilder:validation:XValidation:rule="self.format != 'slack' || has(self.url) != has(self.secretRef)",message="format slack requires either secretRef, with the URL in the key url, or url",fieldPath=".secretRef"
 type NotifierSpec struct {
 	// format determines how notifications are sent: "standard-webhooks" as signed JSON (https://www.standardwebhooks.com), "slack" as text
 	// to an incoming webhook of Slack or a compatible service, "email" as plain text through the installation's mail server.
@@ -68,8 +68,8 @@ type NotifierSpec struct {
 	// +kubebuilder:default=standard-webhooks
 	Format NotifierFormat `json:"format,omitempty"`
 
-	// url is the receiver's address. It must start with https:// and lead to a public address. Redirects are not followed. Users who may
-	// read the Notifier can see it; the address of format slack is a secret, so keep it in the Secret that secretRef names.
+	// url is the receiver's URL. It must start with https:// and lead to a public address. Redirects are not followed. Users who can
+	// read the Notifier can see it; the URL of format slack is a secret, so keep it in the Secret that secretRef names.
 	// +optional
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=2048
@@ -78,7 +78,7 @@ type NotifierSpec struct {
 	URL string `json:"url,omitempty"`
 
 	// secretRef names the Secret in this namespace that holds, for format standard-webhooks, the secret that signs requests in the key
-	// secret, or for format slack the receiver's address in the key url.
+	// secret, or for format slack the receiver's URL in the key url.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 

@@ -11,7 +11,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type OAuthScope string
 
 // OAuthGrantSpec is a user's permission for an agent.
-// +kubebuilder:validation:XValidation:rule="self.client == oldSelf.client && self.person == oldSelf.person && self.scopes == oldSelf.scopes && self.resource == oldSelf.resource && self.expiresAt == oldSelf.expiresAt",message="what a person allowed cannot be changed; revoke the grant, and let the agent ask again"
+// +kubebuilder:validation:XValidation:rule="self.client == oldSelf.client && self.person == oldSelf.person && self.scopes == oldSelf.scopes && self.resource == oldSelf.resource && self.expiresAt == oldSelf.expiresAt",message="what a user allowed cannot be changed; revoke the grant, and let the agent ask again"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.revoked) && oldSelf.revoked) || (has(self.revoked) && self.revoked)",message="a revoked grant stays revoked; let the agent ask again"
 type OAuthGrantSpec struct {
 	// client is the agent.
@@ -27,7 +27,7 @@ type OAuthGrantSpec struct {
 	// +kubebuilder:validation:MaxItems=3
 	Scopes []OAuthScope `json:"scopes"`
 
-	// resource is the address of the MCP server that accepts the agent's tokens (RFC 8707).
+	// resource is the URL of the MCP server that accepts the agent's tokens (RFC 8707).
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Resource string `json:"resource"`
@@ -42,7 +42,7 @@ type OAuthGrantSpec struct {
 
 // OAuthGrantClient is an OAuth client, as of the time of consent.
 type OAuthGrantClient struct {
-	// id of the client: the address of its metadata document, or for a self-registered client "dcr:" and the SHA-256 prefix of its
+	// id of the client: the URL of its metadata document, or for a self-registered client "dcr:" and the SHA-256 prefix of its
 	// client_id.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -63,7 +63,7 @@ type OAuthGrantClient struct {
 	// +kubebuilder:validation:MaxLength=512
 	RedirectHost string `json:"redirectHost"`
 
-	// verified is true if the metadata document is at the client's own address. It is false for a self-registered client, whose name is
+	// verified is true if the metadata document is at the client's own URL. It is false for a self-registered client, whose name is
 	// arbitrary.
 	// +optional
 	Verified bool `json:"verified,omitempty"`
@@ -155,7 +155,7 @@ type OAuthGrantRefresh struct {
 // To revoke it, set spec.revoked or delete it.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.revokedAt) || (has(self.status) && has(self.status.revokedAt) && self.status.revokedAt == oldSelf.status.revokedAt)",message="a revoked grant stays revoked",fieldPath=".status"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.redeemedAt) || (has(self.status) && has(self.status.redeemedAt) && self.status.redeemedAt == oldSelf.status.redeemedAt)",message="a code is good once",fieldPath=".status"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.redeemedAt) || (has(self.status) && has(self.status.redeemedAt) && self.status.redeemedAt == oldSelf.status.redeemedAt)",message="a code can be used only once",fieldPath=".status"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=oauthgrants,shortName=hgrant,categories=herald

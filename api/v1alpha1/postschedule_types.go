@@ -10,7 +10,7 @@ const ScheduleLabel = "social.herald.dev/schedule"
 
 // PostScheduleSpec is what to post, and when to repeat it.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.startAt) || !has(self.endAt) || self.startAt <= self.endAt",message="endAt is before startAt",fieldPath=".endAt"
+// +kubebuilder:validation:XValidation:rule="!has(self.startAt) || !has(self.endAt) || self.startAt <= self.endAt",message="endAt must not be before startAt",fieldPath=".endAt"
 // +kubebuilder:validation:XValidation:rule="has(self.texts) || self.template.targets.all(t, size(t.?caption.orValue(\"\")) > 0)",message="every target needs a caption unless the schedule has texts",fieldPath=".template.targets"
 type PostScheduleSpec struct {
 	// schedule is a cron expression of five fields, such as "0 9 * * 1" for Mondays at nine, or one of @hourly, @daily, @weekly, @monthly
@@ -18,7 +18,7 @@ type PostScheduleSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=') && !self.startsWith('@every')",message="write the time zone into timeZone, and times of day instead of @every"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=') && !self.startsWith('@every')",message="set the time zone in timeZone, and use times of day instead of @every"
 	Schedule string `json:"schedule"`
 
 	// timeZone is the IANA name of the time zone of schedule, such as Europe/Berlin. Defaults to the team's time zone, or UTC. Posts keep
@@ -54,7 +54,7 @@ type PostScheduleSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=32768
-	// +kubebuilder:validation:XValidation:rule="self.map(t, size(t)).sum() <= 32768",message="the texts together have more than 32,768 characters; shorten them, or make several schedules"
+	// +kubebuilder:validation:XValidation:rule="self.map(t, size(t)).sum() <= 32768",message="the texts total more than 32,768 characters; shorten them, or create several schedules"
 	Texts []string `json:"texts,omitempty"`
 
 	// template is the content and the targets of each post. A change applies to posts that are created afterwards. A post is created an
@@ -66,8 +66,8 @@ type PostScheduleSpec struct {
 // PostTemplate is the content of a PostSchedule's posts. It has the fields of a Post's spec that make sense for several posts. Trees cannot
 // recur, because their texts do not alternate.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.image) == (self.category == 'image')",message="a post of category image, and no other, has the block image",fieldPath=".image"
-// +kubebuilder:validation:XValidation:rule="has(self.video) == (self.category == 'video')",message="a post of category video, and no other, has the block video",fieldPath=".video"
+// +kubebuilder:validation:XValidation:rule="has(self.image) == (self.category == 'image')",message="the image block is required for category image, and not allowed for other categories",fieldPath=".image"
+// +kubebuilder:validation:XValidation:rule="has(self.video) == (self.category == 'video')",message="the video block is required for category video, and not allowed for other categories",fieldPath=".video"
 type PostTemplate struct {
 	// category of the content.
 	// +required
@@ -87,7 +87,7 @@ type PostTemplate struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=20
-	// +kubebuilder:validation:XValidation:rule="self.map(t, has(t.caption) ? size(t.caption) : 0).sum() <= 32768",message="the captions of all targets together have more than 32,768 characters; shorten them, or make several schedules"
+	// +kubebuilder:validation:XValidation:rule="self.map(t, has(t.caption) ? size(t.caption) : 0).sum() <= 32768",message="the captions of all targets total more than 32,768 characters; shorten them, or create several schedules"
 	Targets []PostTarget `json:"targets"`
 
 	// onUnknownOutcome determines the reaction to a call whose outcome the platform cannot determine: "fail" waits for a user's answer;
@@ -152,7 +152,7 @@ func (s *PostScheduleStatus) GetConditions() []metav1.Condition { return s.Condi
 // +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextScheduledTime`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 48",message="the name has more than 48 characters; the names of posts add their time, and labels have at most 63",fieldPath=".metadata"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 48",message="the name must have at most 48 characters: the names of posts add their time, and labels have at most 63",fieldPath=".metadata"
 type PostSchedule struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata of the object.

@@ -65,7 +65,7 @@ type TargetStatus struct {
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
-	// +kubebuilder:validation:XValidation:rule="self >= 0",message="a target's index is a whole number; 1.0 would be another key than 1"
+	// +kubebuilder:validation:XValidation:rule="self >= 0",message="a target's index must be a whole number; 1.0 would be a different key from 1"
 	Index int32 `json:"index"`
 
 	// platform of the target's connection.
@@ -108,7 +108,7 @@ type TargetStatus struct {
 	// +optional
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
 
-	// externalURL is the address of the published post.
+	// externalURL is the URL of the published post.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	ExternalURL string `json:"externalURL,omitempty"`
@@ -125,7 +125,7 @@ type TargetStatus struct {
 	// +optional
 	TryUntil *Time `json:"tryUntil,omitempty"`
 
-	// initialDeadline is the value of tryUntil before a platform's announced pause extended it; absent without an extension. It limits
+	// initialDeadline is the value of tryUntil before a wait requested by the platform extended it; absent without an extension. It limits
 	// later extensions.
 	// +optional
 	InitialDeadline *Time `json:"initialDeadline,omitempty"`
@@ -168,7 +168,7 @@ type TargetStatus struct {
 	// +listType=map
 	// +listMapKey=index
 	// +kubebuilder:validation:MaxItems=100
-	// +kubebuilder:validation:XValidation:rule="self.all(c, c.index < size(self))",message="the cards of a tree are recorded in their order, without a gap"
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.index < size(self))",message="the cards of a tree must be recorded in order, without gaps"
 	Cards []CardStatus `json:"cards,omitempty"`
 }
 
@@ -180,7 +180,7 @@ type Candidate struct {
 	// +kubebuilder:validation:MaxLength=64
 	ExternalID string `json:"externalID"`
 
-	// externalURL is the post's address; absent if the platform returns none.
+	// externalURL is the post's URL; absent if the platform returns none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	ExternalURL string `json:"externalURL,omitempty"`
@@ -343,7 +343,7 @@ type PostStatus struct {
 	// +kubebuilder:validation:MaxLength=7
 	Posted string `json:"posted,omitempty"`
 
-	// urls is the human-readable, space-separated list of the published posts' addresses. Addresses beyond 1,024 characters are omitted;
+	// urls is the human-readable, space-separated list of the published posts' URLs. URLs past 1,024 characters are omitted;
 	// targets has all of them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

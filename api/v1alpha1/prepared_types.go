@@ -17,7 +17,7 @@ type Prepared struct {
 	Checkpoint string `json:"checkpoint,omitempty"`
 
 	// secret is true if the post's upload Secret holds data that grants access to the prepared content, such as an upload session's
-	// address.
+	// URL.
 	// +optional
 	Secret bool `json:"secret,omitempty"`
 

@@ -121,7 +121,7 @@ const (
 	// apiserver writes it if tracing is enabled. Invalid values are ignored.
 	TraceparentAnnotation = "social.herald.dev/traceparent"
 
-	// SettleAnnotation is a user's resolution of a target with an unknown outcome: "<index>=posted:<id>", "<index>=posted:<https address>",
+	// SettleAnnotation is a user's resolution of a target with an unknown outcome: "<index>=posted:<id>", "<index>=posted:<https URL>",
 	// "<index>=posted" or "<index>=not-sent".
 	SettleAnnotation = "social.herald.dev/settle"
 	// DismissedAnnotation is when a user dismissed a failed Post, in RFC 3339: the web application no longer counts it among the posts that

@@ -329,7 +329,7 @@ type TeamUsage struct {
 // The name rule applies to new Teams only: existing Teams can always be updated and deleted.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="oldSelf.hasValue() || size(self.metadata.name) <= 63",message="the name of a Team has at most 63 characters, since it is the value of the label social.herald.dev/team of its namespace; choose a shorter one",fieldPath=".metadata"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="oldSelf.hasValue() || size(self.metadata.name) <= 63",message="the name of a Team can have at most 63 characters, because it is the value of its namespace's label social.herald.dev/team; choose a shorter one",fieldPath=".metadata"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=hteam,categories=herald
 // +kubebuilder:printcolumn:name="Namespace",type=string,JSONPath=`.spec.namespace`

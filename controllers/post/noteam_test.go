@@ -171,6 +171,6 @@ var _ = Describe("A post works with every name that Kubernetes allows", func() {
 			}}},
 		})
 		Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
-		Expect(err).To(MatchError(ContainSubstring("posts/new of the web application")))
+		Expect(err).To(MatchError(ContainSubstring("posts/new in the web application")))
 	})
 })

@@ -235,12 +235,12 @@ var _ = Describe("The API server", func() {
 		Entry("without a text", func(s *v1alpha1.PostSchedule) { s.Spec.Template.Targets[0].Caption = "" }, "every target needs a caption"),
 		Entry("that ends before it starts", func(s *v1alpha1.PostSchedule) {
 			s.Spec.StartAt, s.Spec.EndAt = v1alpha1.NewTimePtr(time.Unix(2e9, 0)), v1alpha1.NewTimePtr(time.Unix(1e9, 0))
-		}, "endAt is before startAt"),
+		}, "endAt must not be before startAt"),
 		Entry("at intervals, which do not have a time of day", func(s *v1alpha1.PostSchedule) { s.Spec.Schedule = "@every 6h" }, "instead of @every"),
-		Entry("with a second time zone", func(s *v1alpha1.PostSchedule) { s.Spec.Schedule = "TZ=UTC 0 9 * * *" }, "into timeZone"),
+		Entry("with a second time zone", func(s *v1alpha1.PostSchedule) { s.Spec.Schedule = "TZ=UTC 0 9 * * *" }, "set the time zone in timeZone"),
 		Entry("with an offset, which does not have daylight saving time", func(s *v1alpha1.PostSchedule) { s.Spec.TimeZone = "+01:00" }, "IANA name"),
-		Entry("of images without images", func(s *v1alpha1.PostSchedule) { s.Spec.Template.Category = v1alpha1.CategoryImage }, "block image"),
-		Entry("whose posts would have names that are not valid labels", func(s *v1alpha1.PostSchedule) { s.Name = strings.Repeat("a", 49) }, "more than 48 characters"),
+		Entry("of images without images", func(s *v1alpha1.PostSchedule) { s.Spec.Template.Category = v1alpha1.CategoryImage }, "the image block is required"),
+		Entry("whose posts would have names that are not valid labels", func(s *v1alpha1.PostSchedule) { s.Name = strings.Repeat("a", 49) }, "at most 48 characters"),
 		Entry("with more text than etcd accepts", func(s *v1alpha1.PostSchedule) {
 			s.Spec.Texts = []string{strings.Repeat("a", 20_000), strings.Repeat("b", 20_000)}
 		}, "more than 32,768 characters"),

@@ -35,7 +35,7 @@ var _ = DescribeTable("A Team with a name that cannot be a label is rejected, wi
 	t := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: teamName}, Spec: v1alpha1.TeamSpec{Namespace: "names-refused"}}
 	err := k8s.Create(ctx, t)
 	Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
-	Expect(err).To(MatchError(ContainSubstring("at most 63 characters, since it is the value of the label social.herald.dev/team")))
+	Expect(err).To(MatchError(ContainSubstring("at most 63 characters, because it is the value of its namespace's label social.herald.dev/team")))
 },
 	Entry("of 64 characters", strings.Repeat("t", 64)),
 	Entry("of 253 digits and dots", strings.Repeat("7.", 126)+"7"),

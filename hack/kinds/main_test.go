@@ -54,7 +54,7 @@ func TestPageIsComplete(t *testing.T) {
 		"a field of a list's element": "| `spec.targets[].youtube.title` | string | 1 to 4096 characters | title of the video.",
 		"an enum":                     "one of `text`, `image`, `video`, `tree`",
 		"a default":                   "| `spec.onUnknownOutcome` | string | default `\"fail\"`",
-		"a rule of an object":         "- `spec`: a draft has no scheduledAt;",
+		"a rule of an object":         "- `spec`: a draft cannot have scheduledAt;",
 		"a rule with several texts":   "- `spec`: a post that is not a draft cannot become one;",
 		"a rule of a scalar":          "; a posted target stays posted |",
 		"printer columns":             "prints the columns Phase, Category, Posted, Platforms, Scheduled, Age; with `-o wide` also Reason",

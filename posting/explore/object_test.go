@@ -140,7 +140,7 @@ func targetRefused(o, n *v1alpha1.TargetStatus) string {
 	}
 	for i := range n.Cards {
 		if int(n.Cards[i].Index) >= len(n.Cards) {
-			return "the cards of a tree are recorded in their order, without a gap"
+			return "the cards of a tree must be recorded in order, without gaps"
 		}
 		if i < len(o.Cards) && o.Cards[i].ExternalID != n.Cards[i].ExternalID {
 			return "externalID never changes once set"
@@ -166,7 +166,7 @@ func attemptRefused(o, n *v1alpha1.Attempt) string {
 	case n.Card != o.Card:
 		return "an attempt keeps its card"
 	case o.Outcome != "" && n.Outcome != o.Outcome && (o.Outcome != v1alpha1.OutcomeUnknown || n.Outcome == "" && (n.OperationID == "" || o.OperationID != "")):
-		return "a closed attempt keeps its outcome, except that an unknown one may become known, or be asked about by the name that the platform gave it"
+		return "a closed attempt keeps its outcome, except that an unknown one can become known, or be looked up by the operation id that the platform gave it"
 	case n.Group != "" && n.Group != o.Group:
 		return "an attempt is never moved to a group"
 	case n.Checkpoint != o.Checkpoint:

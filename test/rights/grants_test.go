@@ -178,7 +178,7 @@ var _ = Describe("The users' grants to agents", Ordered, func() {
 				return admin.Status().Patch(ctx, g, client.RawPatch(types.MergePatchType, []byte(`{"status":null}`)))
 			},
 		} {
-			Expect(undo()).To(MatchError(Or(ContainSubstring("stays revoked"), ContainSubstring("good once"))))
+			Expect(undo()).To(MatchError(Or(ContainSubstring("stays revoked"), ContainSubstring("used only once"))))
 			Expect(admin.Get(ctx, client.ObjectKeyFromObject(g), g)).To(Succeed())
 		}
 	})

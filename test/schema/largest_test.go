@@ -174,10 +174,10 @@ func captionsOf(characters int) func(*v1alpha1.PostSpec) {
 
 var _ = DescribeTable("the total text size of a Post", creates,
 	Entry("256 Ki characters of captions", with(asText, captionsOf(262_144)), ""),
-	Entry("one byte more", with(asText, captionsOf(262_145)), "take more than 256 KiB; shorten them"),
-	Entry("one more, as a draft", with(asText, drafted(captionsOf(262_145))), "take more than 256 KiB; shorten them"),
+	Entry("one byte more", with(asText, captionsOf(262_145)), "total more than 256 KiB; shorten them"),
+	Entry("one more, as a draft", with(asText, drafted(captionsOf(262_145))), "total more than 256 KiB; shorten them"),
 	Entry("256 Ki characters of cards", with(asTree, cards(longCards(262_144)...)), ""),
-	Entry("one more in a card", with(asTree, cards(longCards(262_145)...)), "take more than 256 KiB; shorten them"),
+	Entry("one more in a card", with(asTree, cards(longCards(262_145)...)), "total more than 256 KiB; shorten them"),
 )
 
 func longCards(characters int) (list []v1alpha1.TreeCard) {
@@ -243,7 +243,7 @@ var _ = Describe("A Post stored by an earlier version, above the current size li
 		Expect(change(tree, func() { tree.Spec.Cancelled = true })).To(Succeed(), "a tree")
 		Expect(change(tree, func() { tree.Labels = map[string]string{"a": "b"} })).To(Succeed())
 		grown := draft.DeepCopy()
-		refused(change(grown, func() { grown.Spec.Targets[0].Caption = "b" + grown.Spec.Targets[0].Caption[1:] }), "take more than 256 KiB")
+		refused(change(grown, func() { grown.Spec.Targets[0].Caption = "b" + grown.Spec.Targets[0].Caption[1:] }), "total more than 256 KiB")
 		for _, post := range posts {
 			Expect(k8s.Delete(ctx, post)).To(Succeed())
 		}

@@ -30,10 +30,10 @@ func (p *Platforms) Sections() map[string]**Platform {
 
 // Sandbox locates the sandbox, which simulates all platforms.
 type Sandbox struct {
-	// URL is the address at which Herald reaches the sandbox, such as http://127.0.0.1:9100. If it is empty, Herald calls
-	// the real platforms. The address of each platform is derived from it.
+	// URL is where Herald reaches the sandbox, such as http://127.0.0.1:9100. If it is empty, Herald calls
+	// the real platforms. The URL of each platform is derived from it.
 	URL string `json:"url,omitempty"`
-	// PublicURL is the address of the same sandbox for browsers, which open consent pages and posts there; empty if it
+	// PublicURL is the URL of the same sandbox for browsers, which open consent pages and posts there; empty if it
 	// is the same.
 	PublicURL string `json:"publicURL,omitempty"`
 }
@@ -53,17 +53,17 @@ type Platform struct {
 	// Version is the version of the Graph API: v25.0 by default for Facebook and Instagram, v1.0 for Threads.
 	Version string `json:"version,omitempty"`
 	// ClientID identifies the app; TikTok calls it the client key. It is required to connect accounts, and on Bluesky, TikTok, X
-	// and YouTube to renew tokens. Bluesky's is the address of a document that the site serves:
+	// and YouTube to renew tokens. Bluesky's is the URL of a document that the site serves:
 	// siteURL/oauth/bluesky/client-metadata.json.
 	ClientID string `json:"clientID,omitempty"`
 	// ClientSecretFile is the path of a file with the app's secret; empty for a public client of X. Bluesky's is a private key
 	// of the curve P-256 in PEM (PKCS #8); without it, accounts are connected by app passwords only. The file is reloaded when
 	// it changes.
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`
-	// Server is the address of the server for Bluesky accounts: https://bsky.social by default, which forwards requests to
+	// Server is the URL of the server for Bluesky accounts: https://bsky.social by default, which forwards requests to
 	// the servers of all accounts that Bluesky hosts. It is also used with the sandbox.
 	Server string `json:"server,omitempty"`
-	// Directory is the address of Bluesky's account directory, where Herald looks up the server of an account connected by
+	// Directory is the URL of Bluesky's account directory, where Herald looks up the server of an account connected by
 	// OAuth: https://plc.directory by default. It is also used with the sandbox.
 	Directory string `json:"directory,omitempty"`
 	// ListingLag is how long a published post may be missing from the platform's listing.

@@ -49,7 +49,7 @@ type ManagerConfiguration struct {
 	Credentials Credentials `json:"credentials,omitzero"`
 	// Thumbnails configures the extraction of thumbnails from videos.
 	Thumbnails Thumbnails `json:"thumbnails,omitzero"`
-	// SiteURL is the public address of the web application, such as https://herald.example.com, for links in notifications. Without it,
+	// SiteURL is the public URL of the web application, such as https://herald.example.com, for links in notifications. Without it,
 	// notifications contain no links.
 	SiteURL string `json:"siteURL,omitempty"`
 	// Notifications configures how Notifiers send.
@@ -68,7 +68,7 @@ type APIServerConfiguration struct {
 	BindAddress string `json:"bindAddress,omitempty"`
 	// TLS holds the certificate of the API. Without it, the API is served over plain HTTP.
 	TLS *TLS `json:"tls,omitempty"`
-	// SiteURL is the public address of this server, such as https://herald.example.com. The default is the listen address.
+	// SiteURL is the public URL of this server, such as https://herald.example.com. The default is the listen address.
 	SiteURL string `json:"siteURL,omitempty"`
 	// Shutdown holds the graceful shutdown durations.
 	Shutdown Shutdown `json:"shutdown,omitzero"`
@@ -188,7 +188,7 @@ func LogLevels() []string { return []string{"debug", "info", "warn", "error"} }
 // Tracing configures the export of traces. OpenTelemetry's environment variables supply omitted fields and settings that have no field
 // here, such as headers.
 type Tracing struct {
-	// Endpoint is the address of a collector that accepts OTLP over HTTP, such as http://collector:4318; /v1/traces is
+	// Endpoint is the URL of a collector that accepts OTLP over HTTP, such as http://collector:4318; /v1/traces is
 	// appended to its path. If it is empty, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT applies;
 	// without these, no traces are exported.
 	Endpoint string `json:"endpoint,omitempty"`
@@ -266,8 +266,8 @@ type Delivery struct {
 	// StartingDeadline is the maximum delay of a post, and limits retries after temporary rejections (1 h).
 	StartingDeadline metav1.Duration `json:"startingDeadline"`
 
-	// LongestDelay is the maximum delay of a post whose platform announced a pause (6 h). Within it, the starting deadline counts from the
-	// end of the pause.
+	// LongestDelay is the maximum delay of a post whose platform requested a wait (6 h). Within it, the starting deadline counts from the
+	// end of the wait.
 	LongestDelay metav1.Duration `json:"longestDelay"`
 	// ArmCrowds claims posts 15 to 50 s before they are due if at least 50 posts are due at the same time (false). It is experimental:
 	// docs/adr/0026 lists its limitations.
@@ -346,9 +346,9 @@ type Egress struct {
 
 // Media configures the store of media files.
 type Media struct {
-	// Endpoint is the address of the S3-compatible store, such as https://s3.eu-central-1.amazonaws.com.
+	// Endpoint is the URL of the S3-compatible store, such as https://s3.eu-central-1.amazonaws.com.
 	Endpoint string `json:"endpoint"`
-	// PublicEndpoint is the address of the same store for uploading clients; empty if it is Endpoint.
+	// PublicEndpoint is the URL of the same store for uploading clients; defaults to Endpoint.
 	PublicEndpoint string `json:"publicEndpoint,omitempty"`
 	// Region is the region in request signatures ("us-east-1").
 	Region string `json:"region,omitempty"`
