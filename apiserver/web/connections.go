@@ -49,9 +49,9 @@ func stateOf(c *v1alpha1.Connection, now time.Time) accountState {
 	case c.Status.RateLimitedUntil != nil && c.Status.RateLimitedUntil.After(now):
 		return accountState{tone: caution, label: "Limited", text: sentence(cmp.Or(c.Status.RateLimitedMessage, "the platform does not accept calls at the moment"))}
 	case by != nil && by.Sub(now) < 0:
-		return accountState{tone: caution, label: "Ended", text: "It had to be connected again " + distance(by.Sub(now)) + ".", reconnect: true, person: true}
+		return accountState{tone: caution, label: "Ended", text: "It had to be reconnected " + distance(by.Sub(now)) + ".", reconnect: true, person: true}
 	case by != nil && by.Sub(now) < warnBefore:
-		return accountState{tone: caution, label: "Ends soon", text: "It has to be connected again " + distance(by.Sub(now)) + ".", reconnect: true, person: true}
+		return accountState{tone: caution, label: "Ends soon", text: "It must be reconnected " + distance(by.Sub(now)) + ".", reconnect: true, person: true}
 	default:
 		return accountState{tone: good, label: "Ready"}
 	}

@@ -52,7 +52,7 @@ var notifierEvents = []notifierEvent{
 	{v1alpha1.EventPostFailed, "A post failed", "It is not published on at least one account, and is not tried again."},
 	{v1alpha1.EventPostNeedsAttention, "A post needs an answer", "It is unknown whether it was published."},
 	{v1alpha1.EventConnectionBroken, "An account stopped working", "It takes no posts until someone connects it again."},
-	{v1alpha1.EventConnectionExpiring, "An account expires soon", "It has to be connected again within a week."},
+	{v1alpha1.EventConnectionExpiring, "An account expires soon", "It must be reconnected within a week."},
 	{v1alpha1.EventMediaRejected, "A file was rejected", "It is damaged, or changed after the upload."},
 	{v1alpha1.EventPostPosted, "A post was published", "On all of its accounts."},
 }

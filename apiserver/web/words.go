@@ -97,7 +97,7 @@ func titleOfError(err *bridge.Error) string {
 	case bridge.CodeSubscriptionRequired:
 		return "The plan does not allow this"
 	case bridge.CodeReconnectRequired:
-		return "An account has to be connected again"
+		return "An account must be reconnected"
 	case bridge.CodeReadinessUnavailable:
 		return "A platform does not respond"
 	case bridge.CodeValidation, bridge.CodeTikTokPrivacy, bridge.CodeUnauthorized, bridge.CodeRateLimited, bridge.CodeInsufficientScope,

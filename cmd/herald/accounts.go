@@ -48,7 +48,7 @@ func newConnections(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.Man
 // that and returns nil.
 func unsavedTokens(c configv1alpha1.Unsaved, log logr.Logger) (*credentials.Spool, error) {
 	if c.Off() {
-		log.Info("a renewed token is lost if the Kubernetes API does not accept it before this process ends, and its account has to be connected again: " +
+		log.Info("a renewed token is lost if the Kubernetes API does not accept it before this process ends, and its account must be reconnected: " +
 			"no folder is configured for it (set credentials.unsaved)")
 		return nil, nil //nolint:nilnil // nil persists none
 	}

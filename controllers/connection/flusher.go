@@ -43,7 +43,7 @@ func (k flusher) flush(ctx context.Context) {
 		}
 		saving.Go(func() {
 			if _, err := k.store(ctx, pending); err != nil {
-				ctrl.LoggerFrom(ctx).Error(err, "a renewed token could not be stored during shutdown; the account may have to be connected again", "copy", key)
+				ctrl.LoggerFrom(ctx).Error(err, "a renewed token could not be stored during shutdown; the account may need to be reconnected", "copy", key)
 				return
 			}
 			k.discardSaved(ctx, workingKey(pending.conn), credentials.SpoolAccountOf(pending.conn))

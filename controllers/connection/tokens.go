@@ -149,12 +149,12 @@ func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Cre
 	defer cancel()
 	stored, err := r.store(saving, pending)
 	if err != nil && credentials.ReasonOf(err) == credentials.Unavailable {
-		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored yet; if this process exits before, without a copy in the spool, the account has to be connected again")
+		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored yet; if this process exits before, without a copy in the spool, the account must be reconnected")
 		return credentials.Credentials{}, err
 	}
 	r.discardSaved(ctx, workingKey(pending.conn), credentials.SpoolAccountOf(pending.conn))
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "a renewed token cannot be stored; the account may have to be connected again")
+		ctrl.LoggerFrom(ctx).Error(err, "a renewed token cannot be stored; the account may need to be reconnected")
 	}
 	return stored, err
 }

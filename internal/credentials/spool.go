@@ -233,7 +233,7 @@ func (f *Spool) quarantine(name string, why error) {
 		err = os.Remove(filepath.Join(f.path, name))
 	}
 	f.log.Error(errors.Join(why, err), "a file among the sealed tokens cannot be used and was set aside; "+
-		"if it held the token of an account, that account has to be connected again", "file", filepath.Join(f.path, name), "aside", folder)
+		"if it held the token of an account, that account must be reconnected", "file", filepath.Join(f.path, name), "aside", folder)
 }
 
 // replace writes a file atomically: a later reader sees either the old file or the new one, never a part.

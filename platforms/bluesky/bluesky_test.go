@@ -106,7 +106,7 @@ func TestPublishResponses(t *testing.T) {
 		"invalid":                   {"the server rejects the record", []http.HandlerFunc{refuse(400, "InvalidRequest")}, platforms.Refused, platforms.ClassPermanent},
 		"blob gone":                 {"the blob is uploaded again", []http.HandlerFunc{refuse(400, "BlobNotFound")}, platforms.Refused, platforms.ClassTransient},
 		"taken down":                {"the owner has to act", []http.HandlerFunc{refuse(401, "AccountTakedown")}, platforms.Refused, platforms.ClassRestricted},
-		"revoked":                   {"the account has to be connected again", []http.HandlerFunc{refuse(401, "AuthenticationRequired")}, platforms.Refused, platforms.ClassReconnect},
+		"revoked":                   {"the account must be reconnected", []http.HandlerFunc{refuse(401, "AuthenticationRequired")}, platforms.Refused, platforms.ClassReconnect},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

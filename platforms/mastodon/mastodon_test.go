@@ -48,7 +48,7 @@ const published = `{"id":"109300000000000001","url":"https://mastodon.example/@a
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	platformtest.Verdicts(t, one, hello, "POST /api/v1/statuses", "",
-		platformtest.Refused("no token", "the account has to be connected again", refuse(401, "The access token is invalid"), platforms.ClassReconnect),
+		platformtest.Refused("no token", "the account must be reconnected", refuse(401, "The access token is invalid"), platforms.ClassReconnect),
 		platformtest.Refused("no scope", "a user has to grant the scope", refuse(403, "This action is outside the authorized scopes"), platforms.ClassReconnect),
 		platformtest.Refused("disabled", "the owner has to act on the server", refuse(403, "Your login is currently disabled"), platforms.ClassRestricted),
 		platformtest.Refused("not allowed", "the owner has to act on the server, whatever the reason", refuse(403, "This action is not allowed"), platforms.ClassRestricted),

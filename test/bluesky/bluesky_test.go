@@ -239,7 +239,7 @@ func testRefusals(t *testing.T, s *server) {
 		change func(*platforms.Job)
 		class  platforms.Class
 	}{
-		"wrong password": {"the account has to be connected again", func(j *platforms.Job) { j.Account.Token.Access = acme.Handle + ":aaaa-bbbb-cccc-dddd" }, platforms.ClassReconnect},
+		"wrong password": {"the account must be reconnected", func(j *platforms.Job) { j.Account.Token.Access = acme.Handle + ":aaaa-bbbb-cccc-dddd" }, platforms.ClassReconnect},
 		"no password":    {"the Secret does not have the documented form", func(j *platforms.Job) { j.Account.Token.Access = "secret" }, platforms.ClassReconnect},
 		"too long":       {"the lexicon allows 300 characters", func(j *platforms.Job) { j.Content.Text = strings.Repeat("a", 301) }, platforms.ClassPermanent},
 		"lost blob": {"the file is uploaded again", func(j *platforms.Job) {

@@ -76,7 +76,7 @@ func (l *Lookups) newAccountQuery(ctx context.Context, f *delivery.Facts, t *v1a
 	}
 	q.account = platforms.Account{ID: conn.Spec.AccountID, Username: conn.Status.Username}
 	if !conn.Status.Verified() {
-		return q, fmt.Errorf("connection %q has to be connected again", name)
+		return q, fmt.Errorf("connection %q must be reconnected", name)
 	}
 	token, err := l.Token(ctx, conn)
 	if err != nil {
