@@ -12,7 +12,7 @@ import (
 const (
 	notifierNote = "The `name` of the notifier."
 	// onlyByPermission ends the descriptions of tools that change notifiers.
-	onlyByPermission = "INSUFFICIENT_SCOPE: only an API key with the permission `notifiers` may do this; a person does it in Herald, tell the user."
+	onlyByPermission = "INSUFFICIENT_SCOPE: only an API key with the permission `notifiers` can do this; a user must do it in Herald, tell the user."
 )
 
 // notifierTools are the tools of version 2 for notifications.
@@ -31,17 +31,17 @@ var notifierTools = []tool{
 	},
 	{
 		name: "create_notifier", operation: "createNotifier", title: "Create a notifier", scope: bridge.ScopePublish,
-		description: "Creates a notifier, which sends data about the team's posts to an address: use only an address that the user gave you. " +
-			"With format `standard-webhooks`, the result has the `signing_secret`, which is never shown again: give it to the user, who stores it in the receiver, and repeat it nowhere else. " +
+		description: "Creates a notifier, which sends data about the team's posts to a URL or email address: use only one that the user gave you. " +
+			"With format `standard-webhooks`, the result has the `signing_secret`, which is never shown again: give it to the user, who stores it in the receiver, and do not repeat it anywhere else. " +
 			"The `url` of format `slack` is a secret too.\n\n" +
-			"After an error nothing was created. VALIDATION_ERROR names each field. " + onlyByPermission,
+			"After an error, nothing was created. VALIDATION_ERROR names each field. " + onlyByPermission,
 		hints: mcp.ToolAnnotations{DestructiveHint: new(false), IdempotentHint: true, OpenWorldHint: new(true)},
 	},
 	{
 		name: "update_notifier", operation: "updateNotifier", title: "Edit, suspend or resume a notifier", scope: bridge.ScopePublish,
 		description: "Changes a notifier. Before: get_notifier for its `version`. Send the fields to replace; a list is replaced as a whole. " +
-			"`suspend: true` stops deliveries, and false continues them; notifications wait in the meantime, for a day at most. " +
-			"After an error nothing was changed. " + onlyByPermission,
+			"`suspend: true` stops deliveries, and false continues them; notifications wait in the meantime, for at most a day. " +
+			"After an error, nothing was changed. " + onlyByPermission,
 		notes: map[string]string{"id": notifierNote},
 		hints: mcp.ToolAnnotations{DestructiveHint: new(true), IdempotentHint: true, OpenWorldHint: new(true)},
 	},

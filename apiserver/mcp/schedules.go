@@ -36,8 +36,8 @@ var scheduleTools = []tool{
 			"get the user's agreement to the texts, the accounts, the times and the end. Then show the user the `upcoming` times of the result.\n\n" +
 			"`schedule` is a cron expression in `time_zone`, such as `0 9 * * 1`; ask for the time zone if you do not know it. " +
 			"`texts` alternate; targets then have no `caption`. X rejects a text that repeats a recent one, so write several for X: `warning` says if there are too few. " +
-			"After an error nothing was created. VALIDATION_ERROR names each field. The name makes a repeated call harmless. " +
-			"INSUFFICIENT_SCOPE: a person creates it in Herald; tell the user.",
+			"After an error, nothing was created. VALIDATION_ERROR names each field. The name makes a repeated call harmless. " +
+			"INSUFFICIENT_SCOPE: a user must create it in Herald; tell the user.",
 		hints: mcp.ToolAnnotations{DestructiveHint: new(false), IdempotentHint: true, OpenWorldHint: new(true)},
 	},
 	{
@@ -45,7 +45,7 @@ var scheduleTools = []tool{
 		publishing: true,
 		description: "Changes a schedule. Before: list_schedules for its `version` and content. Send the fields to replace; a list is replaced as a whole. " +
 			"`suspend: true` stops the creation of posts, and false continues it. A post that exists already does not change: " +
-			"an hour before its time it is one of list_posts, and update_post or cancel_post applies. After an error nothing was changed.",
+			"an hour before its time it is one of list_posts, and update_post or cancel_post applies. After an error, nothing was changed.",
 		notes: map[string]string{"id": scheduleNote},
 		hints: mcp.ToolAnnotations{DestructiveHint: new(true), IdempotentHint: true, OpenWorldHint: new(true)},
 	},

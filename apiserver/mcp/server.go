@@ -82,7 +82,7 @@ func (h *Handler) pages(caller bridge.Caller, t *tool, answer *rest.Answer) stri
 	}
 	switch t.shows {
 	case showsPosts:
-		return "A person sees a post at " + h.Service.PageOf(caller.Namespace, "ID") + ", with its `id` in place of ID."
+		return "Users can view a post at " + h.Service.PageOf(caller.Namespace, "ID") + ", with ID replaced by its `id`."
 	case showsPost:
 		var of struct {
 			Data struct {
@@ -92,14 +92,14 @@ func (h *Handler) pages(caller bridge.Caller, t *tool, answer *rest.Answer) stri
 		if err := json.Unmarshal(answer.Body, &of); err != nil || of.Data.ID == "" {
 			return ""
 		}
-		return "A person sees this post at " + h.Service.PageOf(caller.Namespace, of.Data.ID) + "."
+		return "Users can view this post at " + h.Service.PageOf(caller.Namespace, of.Data.ID) + "."
 	case showsNoPost:
 	}
 	return ""
 }
 
 // waits is the note about a post that became a draft.
-const waits = "The post was not published. It is kept as a draft, with the requested time, until a person in the team publishes it in Herald. " +
+const waits = "The post was not published. It is kept as a draft, with the requested time, until a user in the team publishes it in Herald. " +
 	"Tell the user so, and do not send it again."
 
 // suspended returns the note for a caller whose team is suspended, or "". REST has no field for it, and a due post

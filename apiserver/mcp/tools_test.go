@@ -75,9 +75,9 @@ func TestPages(t *testing.T) {
 		pages                   bool
 		want                    string
 	}{
-		"Created":    {"the author can open the page", "create_post", text("Hello"), true, "A person sees this post at " + site + "p"},
-		"Read":       {"a user can continue on the page", "get_post", `{"id":"p1"}`, true, "A person sees this post at " + site + "p1."},
-		"List":       {"one URL covers all rows", "list_posts", `{}`, true, "A person sees a post at " + site + "ID, with its `id` in place of ID."},
+		"Created":    {"the author can open the page", "create_post", text("Hello"), true, "Users can view this post at " + site + "p"},
+		"Read":       {"a user can continue on the page", "get_post", `{"id":"p1"}`, true, "Users can view this post at " + site + "p1."},
+		"List":       {"one URL covers all rows", "list_posts", `{}`, true, "Users can view a post at " + site + "ID, with ID replaced by its `id`."},
 		"Accounts":   {"connections are not posts", "list_connections", `{}`, true, ""},
 		"Refused":    {"no such post", "get_post", `{"id":"p2"}`, true, ""},
 		"NoWeb":      {"the installation has no web application", "get_post", `{"id":"p1"}`, false, ""},
@@ -133,7 +133,7 @@ func TestWaiting(t *testing.T) {
 			if tc.draft && !strings.Contains(structured, `"status":"draft"`) || tc.draft && !strings.Contains(structured, `"scheduled_at":null`) {
 				t.Errorf("%s: got %s", tc.reason, structured)
 			}
-			if says := len(texts) == 2 && strings.Contains(texts[1], "a person in the team publishes it"); says != (tc.wanted != "") {
+			if says := len(texts) == 2 && strings.Contains(texts[1], "a user in the team publishes it"); says != (tc.wanted != "") {
 				t.Errorf("%s: got %q", tc.reason, texts)
 			}
 			wantAuthor, wantAgent := "oidc:ada@example.com", "Claude"
@@ -368,7 +368,7 @@ func TestWrittenByOthers(t *testing.T) {
 			t.Errorf("%s returned %d %s", body, r.status, r.body)
 		}
 	}
-	if said := v1.toolNamed("get_post").description; !strings.Contains(said, "Needs an answer") || !strings.Contains(said, "Never make a new post for it") {
+	if said := v1.toolNamed("get_post").description; !strings.Contains(said, "Needs an answer") || !strings.Contains(said, "Never create a new post for it") {
 		t.Errorf("get_post does not warn against recreating a post with an unknown outcome: %s", said)
 	}
 	for i := range tools {
