@@ -19,7 +19,7 @@ func (s *Service) Dismiss(ctx context.Context, caller Caller, id string) error {
 	return s.annotate(ctx, caller, id, ActDismissed, func(post *v1alpha1.Post) (name, value string, err error) {
 		switch {
 		case slices.ContainsFunc(post.Status.Targets, func(t v1alpha1.TargetStatus) bool { return attempt.Undecided(&t) }):
-			return "", "", errorf(CodeConflict, "post %s needs an answer first: whether it was published is unknown", id)
+			return "", "", errorf(CodeConflict, "post %s needs an answer first: it is unknown whether it was published", id)
 		case posting.Of(post).Phase() != v1alpha1.PhaseFailed:
 			return "", "", errorf(CodeConflict, "post %s has not failed; reload it", id)
 		case !isHandled(post):

@@ -442,7 +442,7 @@ func TestUndecidedReads(t *testing.T) {
 	undecided := func(edit func(*v1alpha1.TargetStatus)) func(*v1alpha1.Post) {
 		return func(p *v1alpha1.Post) {
 			target := v1alpha1.TargetStatus{
-				State: v1alpha1.TargetUndecided, Phase: v1alpha1.PhaseFailed, Platform: v1alpha1.PlatformX, Blocked: &v1alpha1.Blocked{Problem: "the answer was lost"},
+				State: v1alpha1.TargetUndecided, Phase: v1alpha1.PhaseFailed, Platform: v1alpha1.PlatformX, Blocked: &v1alpha1.Blocked{Problem: "the response was lost"},
 				Message: "look, then say so with the annotation " + v1alpha1.SettleAnnotation,
 			}
 			edit(&target)
@@ -457,11 +457,11 @@ func TestUndecidedReads(t *testing.T) {
 		want   string
 		left   bool
 	}{
-		"Left":   {"archived posts cannot be answered", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: whether it was published is unknown (the answer was lost). The post is archived, so no answer can be recorded.", true},
-		"Page":   {"the page accepts the answer", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: whether it was published is unknown (the answer was lost). Do not post it again: it may be online. A person has to check the account, open https://herald.example/teams/team-a/posts/p1 and answer there.", false},
-		"Thread": {"the question concerns one card", page, func(t *v1alpha1.TargetStatus) { t.Cards = []v1alpha1.CardStatus{{ExternalID: "1"}} }, "Needs an answer: whether card 2 was published is unknown (the answer was lost). The cards before it are online.", false},
+		"Left":   {"archived posts cannot be answered", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: it is unknown whether it was published (the response was lost). The post is archived, so no outcome can be recorded.", true},
+		"Page":   {"the page accepts the answer", page, func(*v1alpha1.TargetStatus) {}, "Needs an answer: it is unknown whether it was published (the response was lost). Do not post it again: it may be online. Someone must check the account, open https://herald.example/teams/team-a/posts/p1 and answer there.", false},
+		"Thread": {"the question concerns one card", page, func(t *v1alpha1.TargetStatus) { t.Cards = []v1alpha1.CardStatus{{ExternalID: "1"}} }, "Needs an answer: it is unknown whether card 2 was published (the response was lost). The cards before it are online.", false},
 		"NoSite": {"without the web application, kubectl accepts the answer", nil, func(*v1alpha1.TargetStatus) {}, "read the condition OutcomeUnknown of the Post", false},
-		"Old":    {"old entries do not have a reason", page, func(t *v1alpha1.TargetStatus) { t.Blocked = nil }, "is unknown. Do not post it again", false},
+		"Old":    {"old entries do not have a reason", page, func(t *v1alpha1.TargetStatus) { t.Blocked = nil }, "whether it was published. Do not post it again", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

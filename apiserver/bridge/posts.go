@@ -332,11 +332,11 @@ func (s *Service) question(post *v1alpha1.Post, target *v1alpha1.TargetStatus) s
 	if target.Blocked != nil {
 		why = " (" + target.Blocked.Problem + ")"
 	}
-	unknown := "Needs an answer: whether " + what + " was published is unknown" + why + "." + rest
-	const look = " Do not post it again: it may be online. A person has to check the account, "
+	unknown := "Needs an answer: it is unknown whether " + what + " was published" + why + "." + rest
+	const look = " Do not post it again: it may be online. Someone must check the account, "
 	switch {
 	case isArchived(post):
-		return unknown + " The post is archived, so no answer can be recorded. A person has to check the account before the same content is posted again: it may be online."
+		return unknown + " The post is archived, so no outcome can be recorded. Someone must check the account before the same content is posted again: it may be online."
 	case s.PageOf != nil:
 		return unknown + look + "open " + s.PageOf(post.Namespace, post.Name) + " and answer there."
 	default:

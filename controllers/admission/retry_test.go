@@ -60,9 +60,9 @@ var _ = Describe("applying a post that retries another one", func() {
 			Expect(causes(apply(ctx, user, p))).To(ContainElement(And(HavePrefix(field+": "), ContainSubstring(words))))
 		},
 		Entry("an undecided target: a user has to answer first", func(ctx context.Context) string { return attempted(ctx, undecided, failed) },
-			"spec.retryOf.name", "look at the account and answer as its condition OutcomeUnknown says"),
+			"spec.retryOf.name", "check the account, then answer as described in its OutcomeUnknown condition"),
 		Entry("the same for a draft, which would be published by one change", func(ctx context.Context) string { return attempted(ctx, undecided, failed) },
-			"spec.retryOf.name", "answer as its condition", edit(draft)),
+			"spec.retryOf.name", "answer as described in its", edit(draft)),
 		Entry("a published post", func(ctx context.Context) string { return attempted(ctx, posted, posted) },
 			"spec.retryOf.name", "the post is posted; only a failed post can be retried"),
 		Entry("only a target that is published", func(ctx context.Context) string { return attempted(ctx, posted, failed) },

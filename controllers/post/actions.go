@@ -181,7 +181,7 @@ func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.
 		if err := delivery.RecordLookup(p.Post, a, timing, r.suspensions.shift(ctx, p.key.Namespace), r.o.Clock.Now()); err != nil {
 			return err
 		}
-		what := "looked up a call whose answer was lost"
+		what := "looked up a call whose response was lost"
 		if t.Attempt.OperationID != "" {
 			what = "looked up a call that the platform had accepted"
 		}

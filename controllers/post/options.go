@@ -147,7 +147,7 @@ type Options struct {
 	PrepareAhead time.Duration
 	// StartingDeadline limits how late a scheduled post may be and how long temporary refusals are retried (default 1 h).
 	StartingDeadline time.Duration
-	// LongestDelay is the maximum lateness of a post whose platform announced pauses (default 6 h, at least
+	// LongestDelay is the maximum delay of a post whose platform requested a wait (default 6 h, at least
 	// StartingDeadline).
 	LongestDelay time.Duration
 	// SendWindow is the time after a claim within which its call must start (default 5 s).

@@ -113,7 +113,7 @@ var _ = Describe("A post that retries a failed one", func() {
 		})
 		Eventually(func() string { return readyReason(ctx, undecided) }).Should(Equal(v1alpha1.ReasonOutcomeUnknown))
 		retry := t.post(ctx, "perhaps", retryOf(undecided))
-		Eventually(messageOf(ctx, retry)).Should(ContainSubstring("answer as its condition OutcomeUnknown says"))
+		Eventually(messageOf(ctx, retry)).Should(ContainSubstring("answer as described in its OutcomeUnknown condition"))
 		Expect(publishesBy(t.account)).To(BeZero())
 		settle(ctx, undecided, "0=not-sent")
 		posted(ctx, undecided)

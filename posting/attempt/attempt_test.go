@@ -625,7 +625,7 @@ func TestRecordLookupFailure(t *testing.T) {
 	if e := RecordLookupFailure(target, err, timing, v1alpha1.OnUnknownFail, at(time.Minute)); e != nil || !IsOpen(target.Attempt) || target.NextTryAt == nil {
 		t.Fatalf("a look that failed must leave the attempt open and plan another: %v %+v", e, target)
 	}
-	if reasonOf(target) != v1alpha1.ReasonSettling || problemOf(target) != "the answer was lost, and it cannot be looked up yet: busy" {
+	if reasonOf(target) != v1alpha1.ReasonSettling || problemOf(target) != "the response was lost, and it cannot be looked up yet: busy" {
 		t.Errorf("people read %s: %s", reasonOf(target), problemOf(target))
 	}
 	last := timing.SendWindow + timing.CallTimeout + timing.ClockMargin + timing.LookupTimeout

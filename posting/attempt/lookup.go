@@ -19,7 +19,7 @@ const requiredLookups = 2
 // files after an hour, and sometimes moderates for hours.
 const workFor = 24 * time.Hour
 
-var answerLost = platforms.Errorf(platforms.ClassUnknown, "the answer was lost")
+var answerLost = platforms.Errorf(platforms.ClassUnknown, "the response was lost")
 
 // NextLookup returns the time of an open attempt's next lookup. An earlier lookup would be unsafe, because another
 // process may still be making the call.
@@ -133,7 +133,7 @@ func RecordLookupFailure(t *v1alpha1.TargetStatus, err *platforms.Error, timing 
 	scheduleLookup(t, callFinishedAt(t.Attempt, timing), err.RetryAt, now)
 	b := blockedBy(v1alpha1.ReasonProcessing, err)
 	if !taken {
-		b.Reason, b.Problem = v1alpha1.ReasonSettling, "the answer was lost, and it cannot be looked up yet: "+err.Problem
+		b.Reason, b.Problem = v1alpha1.ReasonSettling, "the response was lost, and it cannot be looked up yet: "+err.Problem
 	}
 	setBlocked(t, b)
 	return nil

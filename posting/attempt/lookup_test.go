@@ -48,7 +48,7 @@ func TestNextLookupMessage(t *testing.T) {
 		result       platforms.Result
 		want         string
 	}{
-		{"no answer", "the result has no other information", platforms.Result{Outcome: platforms.Unknown}, "the answer was lost"},
+		{"no answer", "the result has no other information", platforms.Result{Outcome: platforms.Unknown}, "the response was lost"},
 		{"an unclear response", "its message is more precise", platforms.Result{Outcome: platforms.Unknown, Err: platforms.Errorf(platforms.ClassUnknown, "error 500")}, "error 500"},
 		{"accepted", "no response was lost", platforms.Result{Outcome: platforms.Accepted, OperationID: "p~v2.1"}, ""},
 	} {

@@ -54,7 +54,7 @@ const (
 )
 
 // TakenBack is the error of an attempt whose group was closed.
-var TakenBack = platforms.Errorf(platforms.ClassTransient, "the manager that had claimed the post ahead of its time stopped before then, so nothing was sent")
+var TakenBack = platforms.Errorf(platforms.ClassTransient, "the manager that claimed the post in advance stopped before the scheduled time, so nothing was sent")
 
 // ArmedWindow returns the time after its claim within which the call of an armed post may start. until is the time
 // between the claim and the post's due time.

@@ -97,8 +97,8 @@ func (f *Facts) dueCopy() bool {
 var restored = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonOutcomeUnknown,
 	Problem: "not sent: this object is younger than the post, so it seems to be a copy restored from a backup (or the clocks of the apiserver and " +
-		"of Kubernetes differ by more than a minute), and whether the original was published is unknown",
-	Remedy: "look at the account, then answer as the condition " + v1alpha1.ConditionOutcomeUnknown + " says",
+		"of Kubernetes differ by more than a minute), and it is unknown whether the original was published",
+	Remedy: "check the account, then answer as described in the " + v1alpha1.ConditionOutcomeUnknown + " condition",
 }
 
 // release allows a post to be deleted once no call for it can be running and the last call's outcome is known or can no

@@ -372,7 +372,7 @@ func TestDescribePrepared(t *testing.T) {
 			"in trouble", "a problem is more important than another's progress",
 			[]*v1alpha1.Prepared{begun, trouble},
 			false,
-			"False PreparationFailed: it is tried again at the post's time at the latest: target 1 (x): too slow",
+			"False PreparationFailed: it is retried at the scheduled time at the latest: target 1 (x): too slow",
 		},
 		{"due now", "the targets report the progress", []*v1alpha1.Prepared{begun}, true, ""},
 	} {
@@ -401,8 +401,8 @@ func TestDescribePrepared(t *testing.T) {
 
 // TestQuestions checks the questions about undecided targets.
 func TestQuestions(t *testing.T) {
-	const head = "look at the account, then answer with one of the two commands; ID stands for the id of the post that was found, " +
-		"and answers for several targets may stand in one command, with a comma between them"
+	const head = "check the account, then run one of these two commands; replace ID with the id of the post that you found; " +
+		"one command can contain the answers for several targets, separated by commas"
 	entry := func(change func(*v1alpha1.TargetStatus)) v1alpha1.TargetStatus {
 		t := v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: attempted(v1alpha1.OutcomeUnknown), Blocked: busy(v1alpha1.ReasonOutcomeUnknown)}
 		if change != nil {
@@ -412,7 +412,7 @@ func TestQuestions(t *testing.T) {
 	}
 	commands := func(name string) string {
 		return "\n" + name + " was published:\n  kubectl annotate --overwrite -n acme posts.social.herald.dev/launch '" + v1alpha1.SettleAnnotation + "=0=posted:ID'\n" +
-			name + " was not, and is to be sent now:\n  kubectl annotate --overwrite -n acme posts.social.herald.dev/launch '" + v1alpha1.SettleAnnotation + "=0=not-sent'"
+			name + " was not published and should be sent now:\n  kubectl annotate --overwrite -n acme posts.social.herald.dev/launch '" + v1alpha1.SettleAnnotation + "=0=not-sent'"
 	}
 	card := entry(func(t *v1alpha1.TargetStatus) { t.Cards = []v1alpha1.CardStatus{{ExternalID: "7"}} })
 	lone := tree(entry(nil))
@@ -438,7 +438,7 @@ func TestQuestions(t *testing.T) {
 	t.Run("many", func(t *testing.T) {
 		p := post(entry(nil), entry(nil), entry(nil), entry(nil), entry(nil), entry(nil), entry(nil))
 		got := questions(p, undecided(p))
-		if n := strings.Count(got, "=not-sent'"); n != 5 || !strings.HasSuffix(got, "\n2 more targets wait for an answer, which are shown as others are answered") {
+		if n := strings.Count(got, "=not-sent'"); n != 5 || !strings.HasSuffix(got, "\n2 more targets wait for an answer; they are shown once others are answered") {
 			t.Errorf("a condition has room for the commands of five, and this has %d: %s", n, got)
 		}
 	})

@@ -59,7 +59,7 @@ func describePrepared(post *v1alpha1.Post, now time.Time) {
 	case !begun:
 		meta.RemoveStatusCondition(&post.Status.Conditions, v1alpha1.ConditionPrepared)
 	case len(problems) > 0:
-		message := "it is tried again at the post's time at the latest: " + strings.Join(problems, "\n")
+		message := "it is retried at the scheduled time at the latest: " + strings.Join(problems, "\n")
 		setCondition(post, now, v1alpha1.ConditionPrepared, metav1.ConditionFalse, v1alpha1.ReasonPreparationFailed, text.Truncate(message, maxConditionMessage))
 	case len(waits) > 0:
 		message := "under way: " + strings.Join(waits, "\n")
@@ -105,14 +105,14 @@ func describeUndecided(post *v1alpha1.Post, now time.Time) {
 // questions returns the condition's message: where to look, and one command for each answer.
 func questions(post *v1alpha1.Post, targets []*v1alpha1.TargetStatus) string {
 	var b strings.Builder
-	b.WriteString("look at the account, then answer with one of the two commands; ID stands for the id of the post that was found, " +
-		"and answers for several targets may stand in one command, with a comma between them")
+	b.WriteString("check the account, then run one of these two commands; replace ID with the id of the post that you found; " +
+		"one command can contain the answers for several targets, separated by commas")
 	for n, t := range targets {
 		if n == maxQuestions {
-			fmt.Fprintf(&b, "\n%d more targets wait for an answer, which are shown as others are answered", len(targets)-n)
+			fmt.Fprintf(&b, "\n%d more targets wait for an answer; they are shown once others are answered", len(targets)-n)
 			break
 		}
-		fmt.Fprintf(&b, "\n%s was published:\n  %s\n%[1]s was not, and is to be sent now:\n  %[3]s",
+		fmt.Fprintf(&b, "\n%s was published:\n  %s\n%[1]s was not published and should be sent now:\n  %[3]s",
 			nameOf(post, t), settleCommand(post, t, "posted:ID"), settleCommand(post, t, "not-sent"))
 	}
 	return b.String()

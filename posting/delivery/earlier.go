@@ -251,7 +251,7 @@ func (f *Facts) adopt(known *v1alpha1.EarlierPost) (adopted bool, actions []Acti
 }
 
 func (f *Facts) blockUnknownAccounts(adopted record.Adopted) []Action {
-	problem := fmt.Sprintf("an earlier post of this name was published, and whether it was published to the accounts of missing connections is unknown: %s",
+	problem := fmt.Sprintf("an earlier post of this name was published, and it is unknown whether it was published to the accounts of missing connections: %s",
 		strings.Join(adopted.Unknown, ", "))
 	return f.blockAllFor(v1alpha1.ReasonConnectionNotFound, problem, func(int) v1alpha1.Blocked {
 		return v1alpha1.Blocked{Reason: v1alpha1.ReasonConnectionNotFound, Problem: problem, Remedy: remedies[v1alpha1.ReasonConnectionNotFound]}

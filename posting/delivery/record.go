@@ -17,7 +17,7 @@ import (
 )
 
 // Unsent is the error of an attempt whose claim was stored but got no response, so nothing was sent.
-var Unsent = platforms.Errorf(platforms.ClassTransient, "the claim was stored but its answer was lost, so nothing was sent")
+var Unsent = platforms.Errorf(platforms.ClassTransient, "the claim was stored, but the response was lost, so the post was not sent")
 
 // Unrecorded holds the facts about a post's attempts that a process could not record.
 type Unrecorded struct {

@@ -98,8 +98,8 @@ func unfinishedOriginal(original *v1alpha1.Post) string {
 	if len(targets) == 0 {
 		return fmt.Sprintf("the post %q, which this one retries, is not finished", original.Name)
 	}
-	return fmt.Sprintf("whether the post %q, which this one retries, was published is unknown for %s; look at the account and answer as its condition %s says",
-		original.Name, nameOf(original, targets[0]), v1alpha1.ConditionOutcomeUnknown)
+	return fmt.Sprintf("it is unknown for %s whether the post %q, which this one retries, was published; check the account, then answer as described in its %s condition",
+		nameOf(original, targets[0]), original.Name, v1alpha1.ConditionOutcomeUnknown)
 }
 
 // RetryCheck describes what the manager would decide about a post with spec.retryOf.
@@ -165,7 +165,7 @@ func (f *Facts) notRetriable(i int, original posting.View, j int) string {
 	case len(t.Cards) > 0 || t.ExternalID != "":
 		return fmt.Sprintf("a part of %s of post %q is published", nameOf(original.Post, t), name)
 	case !original.ProvenAbsent(j):
-		return fmt.Sprintf("it is not proven that %s of post %q was not published; look at the account, and create a post without spec.retryOf if it is not there",
+		return fmt.Sprintf("it is not proven that %s of post %q was not published; check the account, and create a post without spec.retryOf if it is not there",
 			nameOf(original.Post, t), name)
 	case t.RetriedBy != "" && t.RetriedBy != f.Post.Name:
 		return fmt.Sprintf("%s of post %q is already retried by post %q", nameOf(original.Post, t), name, t.RetriedBy)

@@ -92,7 +92,7 @@ func TestDecideRetry(t *testing.T) {
 			s.retries(func(o *v1alpha1.Post, t *v1alpha1.TargetStatus) {
 				o.Status.Finished, t.State, t.Attempt.Outcome = false, v1alpha1.TargetUndecided, v1alpha1.OutcomeUnknown
 			})
-		}, []string{"write", waits}, "answer as its condition OutcomeUnknown says"},
+		}, []string{"write", waits}, "answer as described in its OutcomeUnknown condition"},
 		"unfinished": {"the target may still be published", func(s *situation) {
 			s.retries(func(o *v1alpha1.Post, _ *v1alpha1.TargetStatus) { o.Status.Finished = false })
 		}, []string{"write", waits}, "is not finished"},

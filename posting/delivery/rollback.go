@@ -194,8 +194,8 @@ func (f *Facts) recordUncertain() []Action {
 var maybePublished = v1alpha1.Blocked{
 	Reason: v1alpha1.ReasonOutcomeUnknown,
 	Problem: "not sent: the cluster was, or may have been, restored to an earlier state, such as an etcd snapshot, in which this post was not published yet, and " +
-		"whether it was published since is unknown",
-	Remedy: "look at the account, then answer as the condition " + v1alpha1.ConditionOutcomeUnknown + " says",
+		"it is unknown whether it was published since",
+	Remedy: "check the account, then answer as described in the " + v1alpha1.ConditionOutcomeUnknown + " condition",
 }
 
 // resume continues a delivery that had started and was waiting for its record.

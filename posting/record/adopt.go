@@ -191,8 +191,8 @@ func (r *Record) adoptTarget(post *v1alpha1.Post, i int, old *Target) {
 
 // unknownOf is the problem of a target with an unknown outcome, by whether the record belongs to the same object.
 var unknownOf = map[bool]string{
-	true:  "this post was sent before the cluster was restored to an earlier state, and whether it was published is unknown",
-	false: "an earlier post of this name was sent, and whether it was published is unknown",
+	true:  "this post was sent before the cluster was restored to an earlier state, and it is unknown whether it was published",
+	false: "an earlier post of this name was sent, and it is unknown whether it was published",
 }
 
 // preserveFacts keeps the permanent facts of an entry: the last attempt and the published cards.

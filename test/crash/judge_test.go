@@ -285,7 +285,7 @@ func hashesOf(p sandboxtest.Post) (out []string) {
 	return out
 }
 
-var lookupLine = regexp.MustCompile(`looked up a call whose answer was lost.*uid=(\S+) target=(\d+) attempt=(\w+) .*outcome=\w`)
+var lookupLine = regexp.MustCompile(`looked up a call whose response was lost.*uid=(\S+) target=(\d+) attempt=(\w+) .*outcome=\w`)
 
 // settledByLooking counts the lookups that decided an outcome, by post and target, from the managers' logs.
 func settledByLooking() map[string]int {

@@ -86,7 +86,7 @@ func (p *Preparer) AddThumbnail(ctx context.Context, to platforms.Publisher, con
 const (
 	whyNoProgram  = "the manager has no ffmpeg to take it out of the video (install ffmpeg, or name it in thumbnails.ffmpeg of the manager's configuration)"
 	whyNotThere   = "its picture could not be made, or read in the media store, in time"
-	whyLostAnswer = "the answer to the upload was lost, and the video was found only by its text, which another video may have as well"
+	whyLostAnswer = "the response to the upload was lost, and the video was found only by its text, which another video may share"
 )
 
 // WithoutThumbnail returns the reason why a target's published video lacks the chosen thumbnail, or "" if it has it or

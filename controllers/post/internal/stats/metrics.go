@@ -94,7 +94,7 @@ func newDeliveries(register promauto.Factory) *Deliveries {
 		}, []string{labelPlatform, "outcome"}),
 		settles: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_settles_total",
-			Help: "Lookups of calls whose answer was lost or had no outcome, by platform and by the attempt's state afterwards.",
+			Help: "Lookups of calls whose response was lost or contained no outcome, by platform and by the attempt's state afterwards.",
 		}, []string{labelPlatform, "outcome"}),
 		results: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_target_results_total",
