@@ -49,7 +49,7 @@ func (s *Service) CreatePartUpload(ctx context.Context, caller Caller, in Create
 	if err == nil {
 		return MediaUpload{ID: media.Name, Name: in.Spec.FileName}, parts, nil
 	}
-	s.Log.InfoContext(ctx, "Cannot upload a media file in parts, and offers a single request", "namespace", media.Namespace, "media", media.Name, "error", err)
+	s.Log.InfoContext(ctx, "Cannot start a multipart upload; offering a single PUT", "namespace", media.Namespace, "media", media.Name, "error", err)
 	address, _, err := s.Files.PresignPut(ctx, store.UIDKey(media), string(in.Spec.MimeType), in.Spec.SizeBytes)
 	if err != nil {
 		return MediaUpload{}, nil, fmt.Errorf("sign an upload URL: %w", err)
@@ -61,7 +61,7 @@ func (s *Service) CreatePartUpload(ctx context.Context, caller Caller, in Create
 func (s *Service) beginParts(ctx context.Context, media *v1alpha1.Media) (*PartUpload, error) {
 	upload, err := s.Parts.BeginParts(ctx, store.UIDKey(media), string(media.Spec.MimeType))
 	if err != nil {
-		return nil, fmt.Errorf("begin an upload in parts: %w", err)
+		return nil, fmt.Errorf("start a multipart upload: %w", err)
 	}
 	urls, _, err := s.Parts.PresignParts(ctx, store.UIDKey(media), upload, media.Spec.SizeBytes)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Service) beginParts(ctx context.Context, media *v1alpha1.Media) (*PartU
 // expired.
 func (s *Service) abortParts(ctx context.Context, media *v1alpha1.Media, upload string) {
 	if err := s.Parts.AbortParts(ctx, store.UIDKey(media), upload); err != nil {
-		s.Log.InfoContext(ctx, "Cannot remove the parts of a media file", "namespace", media.Namespace, "media", media.Name, "error", err)
+		s.Log.InfoContext(ctx, "Cannot abort a multipart upload", "namespace", media.Namespace, "media", media.Name, "error", err)
 	}
 }
 
@@ -117,11 +117,11 @@ func (s *Service) FinishUpload(ctx context.Context, caller Caller, id, upload st
 func (s *Service) join(ctx context.Context, media *v1alpha1.Media, upload string) error {
 	switch err := s.Parts.JoinParts(ctx, store.UIDKey(media), upload, media.Spec.SizeBytes); {
 	case errors.Is(err, store.ErrIncomplete):
-		return errorf(CodeConflict, "parts of the file are missing; upload them, too")
+		return errorf(CodeConflict, "parts of the file are missing; upload them")
 	case errors.Is(err, store.ErrNotFound):
 		return errUploadOver
 	case err != nil:
-		return fmt.Errorf("join the parts of a file: %w", err)
+		return fmt.Errorf("complete a multipart upload: %w", err)
 	default:
 		return nil
 	}

@@ -59,7 +59,7 @@ func invalid(secret *corev1.Secret, key, problem string) *Error {
 
 func unverified(name string) *Error {
 	return &Error{Reason: Unverified, Message: fmt.Sprintf(
-		"those in Secret %q changed and have not been checked yet; Herald checks them with the platform and reports the result in the connection's status", name)}
+		"those in Secret %q have changed and have not been checked yet; Herald checks them with the platform and reports the result in the connection's status", name)}
 }
 
 func fromAPI(err error, name, verb string) *Error {

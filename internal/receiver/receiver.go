@@ -96,13 +96,13 @@ func New(o Options) *Client {
 func (c *Client) Post(ctx context.Context, address string, header map[string]string, body []byte) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
-		return &Error{Message: "its address is not an https address without a user name"}
+		return &Error{Message: "its URL must use https and must not contain a user name"}
 	}
 	within, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(within, http.MethodPost, u.String(), bytes.NewReader(body))
 	if err != nil {
-		return &Error{Message: "its address is not an https address without a user name"}
+		return &Error{Message: "its URL must use https and must not contain a user name"}
 	}
 	for name, value := range header {
 		req.Header.Set(name, value)
@@ -148,7 +148,7 @@ func (c *Client) retryAfter(value string) time.Duration {
 // noPublicAddress is the error both for a name without an address and for a name with a private one, as in package
 // fetch.
 func noPublicAddress(cause error) *Error {
-	return &Error{Message: "its address leads to no public server", cause: cause}
+	return &Error{Message: "its URL does not resolve to a public address", cause: cause}
 }
 
 func explain(err error) error {

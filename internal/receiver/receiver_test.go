@@ -121,7 +121,7 @@ func TestPost(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	var requests atomic.Int32
 	s := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
-	const inside, invalid = "its address leads to no public server", "its address is not an https address without a user name"
+	const inside, invalid = "its URL does not resolve to a public address", "its URL must use https and must not contain a user name"
 	for address, tc := range map[string]struct{ want, reason string }{
 		s.URL:                        {inside, "the manager's own host"},
 		"https://169.254.169.254/":   {inside, "the metadata of a cloud"},

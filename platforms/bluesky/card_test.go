@@ -25,7 +25,7 @@ type site map[string]fetch.Page
 func (s site) Page(_ context.Context, address, _ string, _ int64) (fetch.Page, error) {
 	page, ok := s[address]
 	if !ok {
-		return fetch.Page{}, errors.New("it leads to no public server")
+		return fetch.Page{}, errors.New("it does not resolve to a public address")
 	}
 	page.URL, _ = url.Parse(address)
 	return page, nil

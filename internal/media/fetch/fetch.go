@@ -272,7 +272,7 @@ func (e *exactly) Read(p []byte) (int, error) {
 	case err == nil || (errors.Is(err, io.EOF) && e.left == 0):
 		return n, nil
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		e.problem = transient(err, "the file ended before its announced size")
+		e.problem = transient(err, "the file is shorter than its declared size")
 	default:
 		e.problem = explain(err)
 	}
@@ -315,7 +315,7 @@ func transient(cause error, format string, args ...any) *DownloadError {
 // noPublicAddress is the error both for a name without an address and for a name with a private one. Two errors would
 // show the user who chose the URL which names exist in the cluster. It is not final: a name may be created later.
 func noPublicAddress(cause error) *DownloadError {
-	return transient(cause, "it leads to no public server")
+	return transient(cause, "it does not resolve to a public address")
 }
 
 func explain(err error) error {

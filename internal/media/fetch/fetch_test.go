@@ -101,8 +101,8 @@ func TestGet(t *testing.T) {
 		"without a size":       {"the store needs the size in advance", s.URL + "/chunked", ten, "the server does not send the size of the file; set it in spec.sizeBytes", true},
 		"size declared only":   {"the declared size is used", s.URL + "/chunked", exact(10), "", false},
 		"longer than declared": {"the file has more bytes than declared", s.URL + "/chunked", exact(9), "the file is longer than spec.sizeBytes says", true},
-		"shorter":              {"the file has fewer bytes than declared", s.URL + "/chunked", exact(11), "the file ended before its announced size", false},
-		"cut":                  {"a broken connection is temporary", s.URL + "/cut", ten, "the file ended before its announced size", false},
+		"shorter":              {"the file has fewer bytes than declared", s.URL + "/chunked", exact(11), "the file is shorter than its declared size", false},
+		"cut":                  {"a broken connection is temporary", s.URL + "/cut", ten, "the file is shorter than its declared size", false},
 		"empty":                {"an empty file is invalid", s.URL + "/empty", ten, "the file is empty", true},
 		"encoded":              {"few bytes could unfold to many", s.URL + "/encoded", ten, "the server sends the file encoded, although it was asked not to", true},
 		"missing":              {"the file may be published a little later", s.URL + "/status/404", ten, "the server answers with status 404", false},
@@ -205,7 +205,7 @@ func TestNamesHaveTheSameMessage(t *testing.T) {
 		"too late":  &net.DNSError{Err: "i/o timeout", Name: "a", IsTimeout: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantProblem(t, explain(err), "it leads to no public server", false)
+			wantProblem(t, explain(err), "it does not resolve to a public address", false)
 			if cause := errors.Unwrap(explain(err)); cause == nil || strings.Contains(cause.Error(), "token=secret") {
 				t.Errorf("the log contains %v", cause)
 			}
@@ -226,7 +226,7 @@ func TestRedirectsAreChecked(t *testing.T) {
 		return nil
 	}
 	err := trusting(outside, Options{Allow: first}).Get(t.Context(), outside.URL, Expected{MaxSize: 1}, drain)
-	wantProblem(t, err, "it leads to no public server", false)
+	wantProblem(t, err, "it does not resolve to a public address", false)
 	if n := arrived.Load(); n != 0 {
 		t.Errorf("%d requests arrived", n)
 	}
@@ -352,7 +352,7 @@ func TestPage(t *testing.T) {
 		"beginning": {"the rest is not needed", "/page", 4, anywhere, "0123", false, ""},
 		"redirect":  {"relative addresses in it refer to where it was found", "/moved", 10, anywhere, "0123456789", true, ""},
 		"gone":      {"an error page is not the page", "/gone", 10, anywhere, "", false, "status 410"},
-		"inside":    {"a user must not read the cluster's network", "/page", 10, nil, "", false, "no public server"},
+		"inside":    {"a user must not read the cluster's network", "/page", 10, nil, "", false, "public address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := trusting(s, Options{Allow: tc.allow}).Page(t.Context(), s.URL+tc.path, "text/html", tc.limit)

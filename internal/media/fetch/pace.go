@@ -19,7 +19,7 @@ const (
 )
 
 // errSlow aborts a download that sends a byte now and then, and would occupy its slot for as long as a 1 GB file.
-var errSlow = transient(nil, "the server sends fewer than %d KiB in a second", MinSpeed>>10)
+var errSlow = transient(nil, "the server sends less than %d KiB per second", MinSpeed>>10)
 
 // paced reads a body and aborts if the server is too slow. It has a time budget: waiting uses it up, and each byte
 // restores some, so that an otherwise fast server may pause. The time that the reader takes between two reads does not

@@ -102,7 +102,7 @@ func TestTrickle(t *testing.T) {
 		return err
 	})
 	problem, ok := errors.AsType[*DownloadError](err)
-	if !ok || problem.Final || problem.Message != "the server sends fewer than 16 KiB in a second" {
+	if !ok || problem.Final || problem.Message != "the server sends less than 16 KiB per second" {
 		t.Errorf("the download ends with %v (%+v)", err, problem)
 	}
 }

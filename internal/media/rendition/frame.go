@@ -126,7 +126,7 @@ func thumbnailProblemOf(ctx context.Context, err error, timeout time.Duration) e
 	case errors.As(err, &failed):
 		return &ExtractError{Message: "ffmpeg finds no picture in it", Final: true, Err: err}
 	case errors.Is(err, isolate.ErrNotIsolated):
-		return &ExtractError{Message: "ffmpeg cannot be confined on this system, and is not run without; see docs/media-processing.md", Err: err}
+		return &ExtractError{Message: "ffmpeg cannot be sandboxed on this system, so it is not run; see docs/media-processing.md", Err: err}
 	case errors.Is(err, ErrFFmpegNotStarted):
 		return &ExtractError{Message: "ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
 	case errors.Is(err, ErrKilled):

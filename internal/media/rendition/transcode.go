@@ -160,7 +160,7 @@ func transcodeProblemOf(ctx context.Context, err error, within time.Duration) er
 	case errors.As(err, &failed):
 		return &TranscodeError{Message: "cannot be decoded by ffmpeg; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
 	case errors.Is(err, isolate.ErrNotIsolated):
-		return &TranscodeError{Message: "cannot be converted: ffmpeg cannot be confined on this system, and is not run without (docs/media-processing.md)", Err: err}
+		return &TranscodeError{Message: "cannot be converted: ffmpeg cannot be sandboxed on this system, so it is not run (docs/media-processing.md)", Err: err}
 	case errors.Is(err, ErrFFmpegNotStarted):
 		return &TranscodeError{Message: "cannot be converted: ffmpeg cannot be started; see thumbnails.ffmpeg of the manager's configuration", Err: err}
 	case errors.Is(err, ErrKilled):

@@ -45,10 +45,10 @@ func (s *Store) BeginParts(ctx context.Context, key, mimeType string) (upload st
 	}
 	upload, err = s.core.NewMultipartUpload(ctx, s.bucket, key, minio.PutObjectOptions{ContentType: mimeType})
 	if err != nil {
-		return "", explain("cannot begin an upload in parts", err)
+		return "", explain("cannot start a multipart upload", err)
 	}
 	if !isUploadID(upload) {
-		return "", errors.New("cannot begin an upload in parts: the store gives it an id of an unknown form")
+		return "", errors.New("cannot start a multipart upload: the store returned an upload id in an unknown format")
 	}
 	return upload, nil
 }
@@ -71,7 +71,7 @@ func (s *Store) PresignParts(ctx context.Context, key, upload string, size int64
 		signed := http.Header{"Content-Length": {strconv.FormatInt(partLength(size, i), 10)}}
 		address, err := s.public.PresignHeader(ctx, http.MethodPut, s.bucket, key, v1alpha1.UploadURLLifetime, query, signed)
 		if err != nil {
-			return nil, time.Time{}, fmt.Errorf("cannot sign the address of a part: %w", err)
+			return nil, time.Time{}, fmt.Errorf("cannot sign the URL of a part: %w", err)
 		}
 		urls[i] = address.String()
 	}
@@ -107,7 +107,7 @@ func (s *Store) join(ctx context.Context, key, upload string, size int64) error 
 		joined[i] = minio.CompletePart{PartNumber: part.PartNumber, ETag: part.ETag}
 	}
 	if _, err := s.core.CompleteMultipartUpload(ctx, s.bucket, key, upload, joined, minio.PutObjectOptions{}); err != nil {
-		return explain("cannot join the parts of the file", err)
+		return explain("cannot complete the multipart upload", err)
 	}
 	return nil
 }
