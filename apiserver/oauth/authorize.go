@@ -293,12 +293,12 @@ func (s *Server) enforceGrantLimits(ctx context.Context, who access.Person, name
 	}
 	if own >= maxGrantsOfPerson {
 		return &PageError{http.StatusConflict, "You have allowed too many agents", fmt.Sprintf(
-			"You have allowed %d in this team. Revoke some on the page Agents, then start again in the agent. "+
+			"You have allowed %d in this team. Revoke some on the Agents page, then start again in the agent. "+
 				"Agents that never completed the authorization are not listed there; their grants are removed within half an hour.", own)}
 	}
 	if all >= maxGrants {
 		return &PageError{http.StatusConflict, "The team has too many agents", fmt.Sprintf(
-			"It has %d. Unused ones have to be revoked on the page Agents; then start again in the agent.", all)}
+			"It has %d. Revoke unused ones on the Agents page, then start again in the agent.", all)}
 	}
 	slices.SortFunc(over, func(a, b *v1alpha1.OAuthGrant) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	for len(over) >= maxGrantsOfPerson {

@@ -187,7 +187,7 @@ func TestThreatTooManyGrants(t *testing.T) {
 	for range maxGrantsOfPerson {
 		w.allowed(question(client), bridge.ScopeRead)
 	}
-	if got := w.oneMore(ada, client); !strings.Contains(got, "page Agents") {
+	if got := w.oneMore(ada, client); !strings.Contains(got, "Agents page") {
 		t.Errorf("a grant above the user's limit: %q", got)
 	}
 	w.roles.give(eve.Person.Name, acme, reading...)

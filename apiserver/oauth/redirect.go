@@ -47,7 +47,7 @@ func checkRedirect(address string) error {
 		return requireHost(u)
 	case u.Scheme == unsecured:
 		if !loopback(u) {
-			return errors.New("plain http is for this machine only: 127.0.0.1, [::1] or localhost")
+			return errors.New("plain http is allowed only for loopback hosts: 127.0.0.1, [::1] or localhost")
 		}
 		return nil
 	case strings.Contains(u.Scheme, ".") || slices.Contains(applications, u.Scheme):

@@ -233,7 +233,7 @@ func (s *Site) mediaFields(v *visit, c *composer) g.Node {
 		h.Div(c.class("only-image"), s.dropZone(v, &fileField{name: "image", label: "Images", types: pictureTypes, many: true, kind: v1alpha1.CategoryImage, files: c.perFile.references("image", c.images), focus: focus, library: c.library && c.category == v1alpha1.CategoryImage})),
 		h.Div(c.class("only-video"),
 			s.dropZone(v, &fileField{name: "video", label: "Video", types: videoTypes, kind: v1alpha1.CategoryVideo, files: videos, focus: focus, library: c.library && c.category == v1alpha1.CategoryVideo}),
-			h.P(h.Class("field"), h.Label(h.For("thumbnail"), g.Text("Cover picture at second")),
+			h.P(h.Class("field"), h.Label(h.For("thumbnail"), g.Text("Cover picture at (seconds)")),
 				h.Input(h.ID("thumbnail"), h.Name("thumbnail"), h.Value(c.thumbnail), g.Attr("inputmode", "decimal"), h.Placeholder("the platform chooses"), h.AutoComplete("off")))),
 		h.P(h.Class("only-media soft"), g.Text(v.placeRule())),
 	}

@@ -108,7 +108,7 @@ func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.
 					h.Label(h.For(id), h.Span(h.Class("account"), h.Strong(g.Text(level.label)), h.Span(h.Class("soft"), g.Text(level.text)))))
 			}))),
 			g.If(team.Spec.Agents.Publishing == v1alpha1.AgentsDraft, h.P(g.Text("In this team, agents' posts wait as drafts for a person's review."))),
-			h.P(h.Class("soft"), g.Text("It never has more rights than you. You can revoke it at any time on the team's page Agents.")),
+			h.P(h.Class("soft"), g.Text("It never has more rights than you. You can revoke it at any time on the team's Agents page.")),
 			h.Div(h.Class("actions"),
 				h.Button(h.Type("submit"), h.Class("button primary"), h.Name("decision"), h.Value("allow"), g.Text("Allow")),
 				h.Button(h.Type("submit"), h.Class("button"), h.Name("decision"), h.Value("deny"), g.Attr("formnovalidate"), g.Text("Deny"))),

@@ -209,7 +209,7 @@ func (v *visit) notifierFacts(n *bridge.Notifier) g.Node {
 
 func (v *visit) notifierActions(n *bridge.Notifier) g.Node {
 	at := v.path(pageNotifiers + "/" + n.Name)
-	ask := "Suspend this notification? Nothing is sent until you resume it. What happens meanwhile waits for a day at most."
+	ask := "Suspend this notification? Nothing is sent until you resume it. What happens meanwhile waits for at most a day."
 	if !v.may.changeNotifiers && !v.may.deleteNotifiers {
 		return nil
 	}

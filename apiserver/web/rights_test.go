@@ -125,7 +125,7 @@ func TestUsageOnTheTeamsPage(t *testing.T) {
 	says(t, "the team's page", text, []string{
 		"Connected accounts: 7 of 10", "Posts to X this month (UTC): 0 of 30",
 		"Stored posts, including finished and cancelled ones: 1 of 2,000", "Their size: ", " of 128 MiB", "Drafts, and posts that are scheduled or being delivered: 1 of 500",
-		"Files waiting to be uploaded: 7 of 100", "Their announced size: 1.5 GiB of 20 GiB", "API keys, including revoked and expired ones: 4 of 20",
+		"Files waiting to be uploaded: 7 of 100", "Their declared size: 1.5 GiB of 20 GiB", "API keys, including revoked and expired ones: 4 of 20",
 		"Drafts in TikTok's inbox of Account our-tiktok within 24 hours: 0 of 5", "Posts in the lists: 1, without a limit",
 	}, nil)
 	says(t, "the accounts' page", textOf(w.get(t, viewer, "/teams/"+acme+"/connections")), []string{

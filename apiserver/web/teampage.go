@@ -128,7 +128,7 @@ func used(what string, m bridge.Meter) g.Node {
 var budgetWords = map[v1alpha1.BudgetItem]string{
 	v1alpha1.BudgetPosts: "Stored posts, including finished and cancelled ones", v1alpha1.BudgetPostBytes: "Their size",
 	v1alpha1.BudgetUnfinishedPosts: "Drafts, and posts that are scheduled or being delivered",
-	v1alpha1.BudgetPendingFiles:    "Files waiting to be uploaded", v1alpha1.BudgetPendingFileBytes: "Their announced size",
+	v1alpha1.BudgetPendingFiles:    "Files waiting to be uploaded", v1alpha1.BudgetPendingFileBytes: "Their declared size",
 	v1alpha1.BudgetKeys: "API keys, including revoked and expired ones",
 }
 

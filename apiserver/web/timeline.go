@@ -84,7 +84,7 @@ func (s *Site) stepsOf(v *visit, post *v1alpha1.Post, i int, t *v1alpha1.TargetS
 		}
 		what, how := strings.TrimSuffix(t.Message, "."), bad
 		if state == v1alpha1.TargetUndecided {
-			what, how = "it is not known whether it was published; a person has to check", caution
+			what, how = "it is not known whether it was published; someone must check", caution
 		}
 		steps = append(steps, step{at, how, to + what})
 	}

@@ -53,7 +53,7 @@ var _ = Describe("A large file", func() {
 	It("sends only the missing parts after a cut", func() {
 		f.skip, f.cut = 1, 2
 		must(page.Get("button", "Add a film").Choose(film))
-		must(page.WaitText("The connection broke. Trying again"))
+		must(page.WaitText("The connection was lost. Trying again"))
 		finished()
 		Expect(f.puts).To(Equal([]string{"m-1-0", "m-1-1", "m-1-1", "m-1-1", "m-1-2", "m-1-3"}))
 	})
@@ -61,7 +61,7 @@ var _ = Describe("A large file", func() {
 	It("continues when the page was loaded again and the file is chosen again", func() {
 		f.skip, f.cut = 2, 99
 		must(page.Get("button", "Add a film").Choose(film))
-		must(page.WaitText("The connection broke. Trying again"))
+		must(page.WaitText("The connection was lost. Trying again"))
 		must(page.Reload())
 		f.mend()
 		must(page.Get("radio", "Video").Click())
@@ -74,7 +74,7 @@ var _ = Describe("A large file", func() {
 	It("is removed from the store when it is cancelled, and starts again", func() {
 		f.skip, f.cut = 2, 99
 		must(page.Get("button", "Add a film").Choose(film))
-		must(page.WaitText("The connection broke. Trying again"))
+		must(page.WaitText("The connection was lost. Trying again"))
 		must(page.Get("button", "Cancel film.mp4").Click())
 		Eventually(f.abortedUploads).Should(Equal([]string{"m-1"}))
 		f.mend()
@@ -98,9 +98,9 @@ var _ = Describe("A large file", func() {
 	It("cannot continue when the file has changed", func() {
 		f.skip, f.cut = 1, 99
 		must(page.Get("button", "Add a film").Choose(film))
-		must(page.WaitText("The connection broke. Trying again"))
+		must(page.WaitText("The connection was lost. Trying again"))
 		must(save(film, []byte("another film")))
-		must(page.WaitText("The file has changed since it was chosen"))
+		must(page.WaitText("The file has changed since it was selected"))
 		Expect(page.Get("button", "Try again film.mp4").Count()).To(BeZero(), "another attempt does not help")
 		page.Forget() // cut connections, and a video without a preview
 	})
@@ -140,7 +140,7 @@ var _ = Describe("A film of 40 MiB", func() {
 		choose()
 		says(`(4[5-9]|[567]\d) %, \d+ s left`) // the second of three parts
 		must(page.Offline(true))
-		says("The connection broke. Trying again")
+		says("The connection was lost. Trying again")
 		must(page.Offline(false))
 		must(page.Throttle(4 << 20))
 		says(`(8[1-9]|9\d) %, \d+ s left`)

@@ -166,7 +166,7 @@ var _ = Describe("upload.js", func() {
 		},
 		Entry("the server fails", func() { f.refuse = []int{http.StatusServiceUnavailable} }, "<b>too large</b>: at most 512 MB", "503"),
 		Entry("the store fails", func() { f.breakOff = []int{http.StatusBadGateway} }, "The store answered 502", "502"),
-		Entry("the store rejects the file", func() { f.breakOff = []int{http.StatusForbidden} }, "The store takes exactly what was announced (403): ", "403"),
+		Entry("the store rejects the file", func() { f.breakOff = []int{http.StatusForbidden} }, "The store accepts only the declared file (403): ", "403"),
 	)
 
 	It("reorders files by keyboard and by dragging", func() {

@@ -82,7 +82,7 @@ async function putParts(made, job) {
     } catch (problem) {
       signal.throwIfAborted();
       await file.slice(0, 1).arrayBuffer().catch(() => {
-        throw refusal("The file has changed since it was chosen. Remove it, and choose it anew");
+        throw refusal("The file has changed since it was selected. Remove it, and select it again");
       });
       if (problem.status < 500 || tries === pauses.length) throw problem;
       job.report(made.parts.filter((address) => !address).length * made.part_bytes, problem.message + ". Trying again");
@@ -136,7 +136,7 @@ async function post({ to, signal, keepalive }, path, body) {
     headers: { "Content-Type": "application/json", Accept: "application/json" },
     body: JSON.stringify(body),
   }).catch((problem) => {
-    throw signal?.aborted ? problem : new Error("The connection broke");
+    throw signal?.aborted ? problem : new Error("The connection was lost");
   });
   const made = await answer.json().catch(() => ({}));
   if (answer.ok && made.id) return made;
@@ -166,7 +166,7 @@ function put(address, body, { file, type, signal, report }, offset) {
       report(offset + loaded);
     };
     request.onload = () => end(request.status < 300 ? "" : refused(request.status, { file, type }));
-    request.onerror = request.onabort = () => end("The connection broke");
+    request.onerror = request.onabort = () => end("The connection was lost");
     signal.addEventListener("abort", () => request.abort());
     request.open("PUT", address);
     if (body === file) request.setRequestHeader("Content-Type", type); // parts have none
@@ -178,5 +178,5 @@ function put(address, body, { file, type, signal, report }, offset) {
 // refused describes the store's rejection. The store reports to pages only that an upload is not the announced one.
 function refused(status, { file, type }) {
   if (status !== 403) return `The store answered ${status}`;
-  return `The store takes exactly what was announced (403): ${file.size} bytes of ${type}, within 15 minutes. If the file has changed since, choose it anew`;
+  return `The store accepts only the declared file (403): ${file.size} bytes of ${type}, within 15 minutes. If the file has changed, select it again`;
 }
