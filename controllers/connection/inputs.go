@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	msgCopyGone   = "Herald's own copy of the account's tokens was removed a moment ago; it is made again from the Connection's Secret"
+	msgCopyGone   = "Herald's own copy of the account's tokens was removed a moment ago; it is recreated from the Connection's Secret"
 	msgSuperseded = "Secret %q holds tokens that were replaced by newer ones; they are ignored, and the account keeps the newer ones. " +
 		"To use them again, delete Secret %q"
 	msgIgnored   = "Secret %q holds new tokens that are not used: %s. The account keeps its current tokens"

@@ -57,7 +57,7 @@ func NewMetrics(r prometheus.Registerer, c clock.PassiveClock) *Metrics {
 		expiry: prometheus.NewDesc("herald_connection_token_expiry_seconds",
 			"Seconds until the access token expires, negative afterwards. Absent if it does not expire.", labels, nil),
 		reconnect: prometheus.NewDesc("herald_connection_reconnect_seconds",
-			"Seconds until the account's token can no longer be renewed and a person has to reconnect the account, negative afterwards. "+
+			"Seconds until the account's token can no longer be renewed and a user must reconnect the account, negative afterwards. "+
 				"Absent if that time is unknown.", labels, nil),
 		ignored: prometheus.NewDesc("herald_connections_ignoring_credentials",
 			"Connections that use their current tokens instead of those in their Secret, by the team's namespace and by reason: "+

@@ -16,7 +16,7 @@ import (
 	"github.com/herald-social/herald/posting/plan"
 )
 
-const msgBeyondPlan = "the starter plan allows %d connected accounts, and this connection is beyond them: the oldest ones that are not disabled count; " +
+const msgBeyondPlan = "the starter plan allows %d connected accounts, and this connection exceeds that: the oldest ones that are not disabled count; " +
 	"disable or delete another connection, or change the plan"
 
 // withheld returns the outcome for a connection that must not be used, or the zero outcome if it may be used. It does

@@ -54,7 +54,7 @@ func (r *Reconciler) scheduleRevocation(ctx context.Context, conn *v1alpha1.Conn
 	}
 	// The first attempt to clean up counts: a later one may no longer find the token.
 	if _, scheduled := r.revocations.LoadOrStore(conn.UID, revocation{conn, found.Token, r.Clock.Now()}); !scheduled {
-		log.Info("the token of a disconnected account will be revoked, unless the manager is restarted before", "in", revokeAfter.String())
+		log.Info("the token of a disconnected account will be revoked, unless the manager is restarted before then", "in", revokeAfter.String())
 	}
 }
 

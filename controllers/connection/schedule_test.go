@@ -186,7 +186,7 @@ func TestMetrics(t *testing.T) {
 # TYPE herald_connection_ready gauge
 herald_connection_ready{connection="acme",namespace="team",platform="x"} 1
 herald_connection_ready{connection="old",namespace="team",platform="x"} 0
-# HELP herald_connection_reconnect_seconds Seconds until the account's token can no longer be renewed and a person has to reconnect the account, negative afterwards. Absent if that time is unknown.
+# HELP herald_connection_reconnect_seconds Seconds until the account's token can no longer be renewed and a user must reconnect the account, negative afterwards. Absent if that time is unknown.
 # TYPE herald_connection_reconnect_seconds gauge
 herald_connection_reconnect_seconds{connection="acme",namespace="team",platform="x"} 7140
 # HELP herald_connection_token_expiry_seconds Seconds until the access token expires, negative afterwards. Absent if it does not expire.

@@ -149,7 +149,7 @@ func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Cre
 	defer cancel()
 	stored, err := r.store(saving, pending)
 	if err != nil && credentials.ReasonOf(err) == credentials.Unavailable {
-		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored yet; if this process exits before, without a copy in the spool, the account must be reconnected")
+		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored yet; if this process exits before then without a copy in the spool, the account must be reconnected")
 		return credentials.Credentials{}, err
 	}
 	r.discardSaved(ctx, workingKey(pending.conn), credentials.SpoolAccountOf(pending.conn))

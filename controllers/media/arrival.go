@@ -234,7 +234,7 @@ func (r *Reconciler) reportFetchFailed(ctx context.Context, m *v1alpha1.Media, b
 		return 0, r.conclude(ctx, m, before)
 	default:
 		r.Metrics.failed()
-		r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonFetchFailed, sentence+" It is tried again.")
+		r.describe(m, v1alpha1.MediaPending, conditions.Underway, v1alpha1.ReasonFetchFailed, sentence+" Herald retries.")
 		return fetchPause(tried, m.UID), r.write(ctx, m, before)
 	}
 }

@@ -114,7 +114,7 @@ func (r *Reconciler) reportAbandoned(m *v1alpha1.Media, ending bool) {
 		return
 	}
 	note := fmt.Sprintf("Media %q is gone, but the store did not delete its file %q. While a Team owns the namespace, the sweep deletes the file "+
-		"when the store answers again; otherwise delete it from the bucket.", m.Name, store.Key(m))
+		"when the store responds again; otherwise delete it from the bucket.", m.Name, store.Key(m))
 	if ending {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.Namespace}}
 		r.Events.Eventf(namespace, m, corev1.EventTypeWarning, v1alpha1.ReasonFileAbandoned, "Reconcile", "%s", note)

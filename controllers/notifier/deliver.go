@@ -43,7 +43,7 @@ func (w *worker) examine(ctx context.Context) (state, error) {
 			Message: "suspended by spec.suspend; notifications wait for at most a day",
 		}}, nil
 	case gone == n.Generation:
-		return stuck(v1alpha1.ReasonReceiverGone, "the receiver answered that it no longer exists (410); change spec.url, or request to resend a notification"), nil
+		return stuck(v1alpha1.ReasonReceiverGone, "the receiver reported that it no longer exists (410); change spec.url, or request to resend a notification"), nil
 	}
 	switch n.Spec.Format {
 	case v1alpha1.FormatEmail:

@@ -115,7 +115,7 @@ func (f *feed) run(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			log.Error(err, "cannot watch the finished posts; it is tried again")
+			log.Error(err, "cannot watch the finished posts; retrying")
 		}
 		select {
 		case <-ctx.Done():

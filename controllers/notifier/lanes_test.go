@@ -45,8 +45,8 @@ func TestLaneOfANewWorker(t *testing.T) {
 	if newWorker(r, nil, n).isSlow {
 		t.Error("a new receiver may be quick")
 	}
-	n.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailing, Status: metav1.ConditionTrue, Message: failingMessage + "it took too long to answer"}}
-	if w := newWorker(r, nil, n); !w.isSlow || w.failing != "it took too long to answer" {
+	n.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailing, Status: metav1.ConditionTrue, Message: failingMessage + "it took too long to respond"}}
+	if w := newWorker(r, nil, n); !w.isSlow || w.failing != "it took too long to respond" {
 		t.Errorf("the state of the receiver is lost: slow %v, %q", w.isSlow, w.failing)
 	}
 }

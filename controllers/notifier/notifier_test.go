@@ -67,7 +67,7 @@ var _ = Describe("A Notifier", func() {
 		t.post(ctx, "one", v1alpha1.PhasePosted)
 		t.post(ctx, "two", v1alpha1.PhasePosted)
 		t.receives(quick).Should(ConsistOf("post.posted one", "post.posted two"))
-		t.eventually(t.state(ctx, "slow"), time.Second).Should(Equal("True Delivering pending=2" + failing + "it took too long to answer"))
+		t.eventually(t.state(ctx, "slow"), time.Second).Should(Equal("True Delivering pending=2" + failing + "it took too long to respond"))
 	})
 
 	It("retries a receiver that fails for an hour with pauses, and then sends in order", func(ctx SpecContext) {
@@ -77,7 +77,7 @@ var _ = Describe("A Notifier", func() {
 		t.run(s)
 		p := t.undecided(ctx, "first")
 		t.receives(s).ShouldNot(BeEmpty())
-		t.eventually(t.state(ctx, "hour"), time.Second).Should(Equal("True Delivering pending=1" + failing + "it answered with status 500"))
+		t.eventually(t.state(ctx, "hour"), time.Second).Should(Equal("True Delivering pending=1" + failing + "it responded with status 500"))
 		begun := t.clock.Now()
 		t.clock.Step(2 * time.Second)
 		t.finish(ctx, p, v1alpha1.PhasePosted)

@@ -141,7 +141,7 @@ func (w *worker) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause, err := w.step(ctx)
 		if err != nil && ctx.Err() == nil {
-			log.Error(err, "cannot process the notifications; it is tried again")
+			log.Error(err, "cannot process the notifications; retrying")
 			pause = errorPause
 		}
 		if pause <= 0 {

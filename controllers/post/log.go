@@ -26,7 +26,7 @@ const (
 	logFailed    = "a target failed"
 	logCancelled = "a target was cancelled"
 	logGivenUp   = "a target failed: its deadline has passed"
-	logUnknown   = "the outcome of a target is unknown; a user has to check the account"
+	logUnknown   = "the outcome of a target is unknown; a user must check the account"
 )
 
 // logTargets logs each target whose stored reason for waiting or failing has changed: one line per change, at info,

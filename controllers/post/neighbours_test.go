@@ -72,7 +72,7 @@ var _ = Describe("A team isolated from another", func() {
 		Eventually(phase(ctx, p), 40*time.Second).Should(Equal(v1alpha1.PhasePosted))
 		Expect(publishesBy(victim.account)).To(Equal(1))
 		Expect(victim.published(ctx)).To(HaveLen(1))
-		Expect(saidWrong(ctx, fake)()).To(ContainSubstring("is not one of account"))
+		Expect(saidWrong(ctx, fake)()).To(ContainSubstring("does not belong to account"))
 		Expect(readyReason(ctx, fake)).To(Equal(v1alpha1.ReasonOutcomeUnknown), "the user has to answer again")
 	})
 

@@ -122,7 +122,7 @@ func (l *plans) coveredAccounts(ctx context.Context, p *reconciliation, deliveri
 			continue
 		}
 		if err := l.rejectTarget(p, d, v1alpha1.ReasonPlanLimit, fmt.Sprintf(
-			"not published: the starter plan allows %d connected accounts, and connection %q is beyond them; "+
+			"not published: the starter plan allows %d connected accounts, and connection %q exceeds that; "+
 				"disable or delete another connection, or change the plan, and post again", limits.Accounts, d.Conn.Name)); err != nil {
 			return nil, err
 		}

@@ -238,7 +238,7 @@ var _ = Describe("Credentials that a user replaces in their Secret", func() {
 		Expect(publishesBy(other)).To(BeZero())
 
 		Expect(k8s.Delete(ctx, &copied)).To(Succeed())
-		t.probe(ctx, "it is made again")
+		t.probe(ctx, "it is recreated")
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
 		Expect(publishesBy(other)).To(BeZero())
 	})

@@ -46,13 +46,13 @@ func RecordLookup(t *v1alpha1.TargetStatus, f platforms.LookupResult, timing Tim
 		recordPosted(t, f, cards, now)
 		return nil
 	case f.Matches > 1:
-		closeUnknown(t, v1alpha1.OnUnknownFail, now, fmt.Sprintf("%d posts of the account match, so it is unknown which is this one", f.Matches))
+		closeUnknown(t, v1alpha1.OnUnknownFail, now, fmt.Sprintf("%d posts of the account match, so it is unknown which one this is", f.Matches))
 		return nil
 	case storable(f.OperationID):
 		recordProcessing(t, f.OperationID, now)
 		return nil
 	case f.OperationID != "":
-		return RecordLookupFailure(t, platforms.Errorf(platforms.ClassUnknown, "the platform works on it under an id that cannot be stored"), timing, policy, now)
+		return RecordLookupFailure(t, platforms.Errorf(platforms.ClassUnknown, "the platform is processing it under an id that cannot be stored"), timing, policy, now)
 	case t.Attempt.Refusal != nil:
 		recordConfirmation(t, f, timing, now)
 		return nil

@@ -165,7 +165,7 @@ func recordConfirmationFailure(t *v1alpha1.TargetStatus, err *platforms.Error, t
 func refuseUnconfirmed(t *v1alpha1.TargetStatus, now time.Time) {
 	t.Attempt.Refusal.RetryAt = nil
 	if t.Blocked != nil {
-		t.Blocked.Remedy = cmp.Or(t.Blocked.Remedy, "check the account before you post again: the lookup whether this post was published failed")
+		t.Blocked.Remedy = cmp.Or(t.Blocked.Remedy, "check the account before you post again: Herald could not look up whether this post was published")
 	}
 	confirmRefusal(t, now)
 	t.Attempt.Refusal = &v1alpha1.Refusal{Unconfirmed: true}

@@ -59,7 +59,7 @@ func ParseResolutions(value string) ([]Resolution, error) {
 var entryStart = regexp.MustCompile(`,\s*-?[0-9]+=`)
 
 func parseResolution(entry string) (Resolution, error) {
-	malformed := fmt.Errorf("%q is not a resolution; write \"<index>=posted:<id or https address>\", \"<index>=posted\" or \"<index>=not-sent\"", entry)
+	malformed := fmt.Errorf("%q is not a resolution; write \"<index>=posted:<id or https URL>\", \"<index>=posted\" or \"<index>=not-sent\"", entry)
 	number, what, ok := strings.Cut(entry, "=")
 	index, err := strconv.ParseInt(number, 10, 32)
 	if !ok || err != nil || index < 0 {
@@ -75,11 +75,11 @@ func parseResolution(entry string) (Resolution, error) {
 		return Resolution{}, malformed
 	case strings.Contains(found, "://"):
 		if err := validAddress(found); err != nil {
-			return Resolution{}, fmt.Errorf("target %d: %q is not the address of a post: %w; copy it from the browser", index, found, err)
+			return Resolution{}, fmt.Errorf("target %d: %q is not the URL of a post: %w; copy it from the browser", index, found, err)
 		}
 		r.ExternalURL = found
 	case found == idPlaceholder || !validID(found):
-		return Resolution{}, fmt.Errorf("target %d: %q is not the id of a post; write the platform's own id, or the address of the post with https:// before it", index, found)
+		return Resolution{}, fmt.Errorf("target %d: %q is not the id of a post; enter the platform's own id, or the post's URL, starting with https://", index, found)
 	default:
 		r.ExternalID = found
 	}
@@ -110,14 +110,14 @@ func validAddress(address string) error {
 		return fmt.Errorf("it is longer than %d characters", longestURL)
 	}
 	if strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("<>\"\\^`{|}", r) }) {
-		return errors.New("it has a character that no address has")
+		return errors.New("it contains a character that URLs cannot contain")
 	}
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
 		return errors.New("it cannot be read")
 	case u.Scheme != "https" && u.Scheme != "http":
-		return errors.New("it begins with neither https:// nor http://")
+		return errors.New("it does not start with https:// or http://")
 	case u.Hostname() == "" || u.User != nil:
 		return errors.New("it names no site")
 	}
@@ -128,10 +128,10 @@ func validAddress(address string) error {
 // after "not-sent", or calls for a tree's next cards. cards has the same meaning as in Record.
 func Resolve(t *v1alpha1.TargetStatus, r Resolution, cards int, tryUntil, now time.Time) error {
 	if state := posting.StateOf(t); state != v1alpha1.TargetUndecided {
-		return fmt.Errorf("target %d: only a target whose outcome is unknown can be settled by a person; this one is %s", t.Index, state)
+		return fmt.Errorf("target %d: only a target whose outcome is unknown can be settled by a user; this one is %s", t.Index, state)
 	}
 	if r.Published() && r.ExternalID == "" && len(t.Cards)+1 < cards {
-		return fmt.Errorf("target %d: card %d of %d has cards behind it, which reply to its id; answer with the id or the address of the card: \"%[1]d=posted:<id or https address>\"",
+		return fmt.Errorf("target %d: card %d of %d has later cards that reply to its id; answer with the id or the URL of the card: \"%[1]d=posted:<id or https URL>\"",
 			t.Index, len(t.Cards)+1, cards)
 	}
 	if t.Attempt == nil {

@@ -43,7 +43,7 @@ func (f *Facts) rateLimitBlock(conn *v1alpha1.Connection) v1alpha1.Blocked {
 		return restricted(conn, refused.Message)
 	}
 	return v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: fmt.Sprintf(
-		"%s does not accept posts from connection %q at the moment; see the status of the connection for when it does again: %s", conn.Spec.Platform, conn.Name, status.RateLimitedMessage)}
+		"%s does not accept posts from connection %q at the moment; the connection's status shows when it will again: %s", conn.Spec.Platform, conn.Name, status.RateLimitedMessage)}
 }
 
 // restricted returns the block for an account that the platform has locked or suspended.
@@ -56,7 +56,7 @@ func restricted(conn *v1alpha1.Connection, why string) v1alpha1.Blocked {
 
 func rateLimited(conn *v1alpha1.Connection) v1alpha1.Blocked {
 	return v1alpha1.Blocked{Reason: v1alpha1.ReasonRateLimited, Problem: fmt.Sprintf(
-		"%s does not accept posts from connection %q at the moment; the reason and the end are in the status of the connection, or of another one to %[1]s if the limit applies to the whole app",
+		"%s does not accept posts from connection %q at the moment; the connection's status shows the reason and the end, or that of another connection to %[1]s if the limit applies to the whole app",
 		conn.Spec.Platform, conn.Name)}
 }
 
@@ -84,7 +84,7 @@ func (f *Facts) planProblem(i int) string {
 	if ready := meta.FindStatusCondition(conn.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Reason != v1alpha1.ReasonPlanLimit {
 		return ""
 	}
-	return fmt.Sprintf("not published: connection %q is beyond what the team's plan allows; disable or delete another connection, or change the plan, and post again", conn.Name)
+	return fmt.Sprintf("not published: connection %q exceeds what the team's plan allows; disable or delete another connection, or change the plan, and post again", conn.Name)
 }
 
 func (f *Facts) connectionProblem(i int) *v1alpha1.Blocked {

@@ -24,7 +24,7 @@ func TestDeadlines(t *testing.T) {
 			Type: v1alpha1.ConditionPublishingRefused, Status: metav1.ConditionTrue, Reason: reason, Message: why,
 		})
 	}
-	const general = `x does not accept posts from connection "x" at the moment; the reason and the end are in the status of the connection, or of another one to x if the limit applies to the whole app`
+	const general = `x does not accept posts from connection "x" at the moment; the connection's status shows the reason and the end, or that of another connection to x if the limit applies to the whole app`
 	for name, tc := range map[string]struct {
 		reason string
 		change func(conn *v1alpha1.Connection)
@@ -38,7 +38,7 @@ func TestDeadlines(t *testing.T) {
 			"the account's own message is repeated", func(c *v1alpha1.Connection) { limited(c, time.Minute, "the limit is reached") },
 			v1alpha1.Blocked{
 				Reason:  v1alpha1.ReasonRateLimited,
-				Problem: `x does not accept posts from connection "x" at the moment; see the status of the connection for when it does again: the limit is reached`,
+				Problem: `x does not accept posts from connection "x" at the moment; the connection's status shows when it will again: the limit is reached`,
 			},
 		},
 		"its own, expired": {
@@ -59,7 +59,7 @@ func TestDeadlines(t *testing.T) {
 			},
 			v1alpha1.Blocked{
 				Reason:  v1alpha1.ReasonRateLimited,
-				Problem: `x does not accept posts from connection "x" at the moment; see the status of the connection for when it does again: the limit is reached`,
+				Problem: `x does not accept posts from connection "x" at the moment; the connection's status shows when it will again: the limit is reached`,
 			},
 		},
 		"without a permission": {
@@ -69,7 +69,7 @@ func TestDeadlines(t *testing.T) {
 			},
 			v1alpha1.Blocked{
 				Reason:  v1alpha1.ReasonRateLimited,
-				Problem: `x does not accept posts from connection "x" at the moment; see the status of the connection for when it does again: a permission is missing`,
+				Problem: `x does not accept posts from connection "x" at the moment; the connection's status shows when it will again: a permission is missing`,
 			},
 		},
 		"found locked by a probe": {

@@ -81,7 +81,7 @@ func TestDescribeTarget(t *testing.T) {
 		},
 		{
 			"accepted without a message", "the default message", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted("", withOperation), NextTryAt: later}),
-			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "the platform has taken the post and works on it",
+			v1alpha1.PhaseProcessing, v1alpha1.ReasonProcessing, "the platform accepted the post and is processing it",
 		},
 		{
 			"rejected temporarily", "the call will be retried", post(v1alpha1.TargetStatus{State: v1alpha1.TargetPending, Attempt: attempted(v1alpha1.OutcomeRefused), NextTryAt: later, Blocked: busy(v1alpha1.ReasonPlatformBusy)}),
@@ -130,21 +130,21 @@ func TestDescribeTarget(t *testing.T) {
 		{
 			"undecided", "the message explains where to look and how to answer", post(v1alpha1.TargetStatus{State: v1alpha1.TargetUndecided, Attempt: attempted(v1alpha1.OutcomeUnknown), Blocked: busy(v1alpha1.ReasonOutcomeUnknown)}),
 			v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown,
-			"it is unknown whether the post was published (X is busy). Look at the account for a post made after 2026-12-01T09:00:00.000Z, then " + answer,
+			"it is unknown whether the post was published (X is busy). Check the account for a post made after 2026-12-01T09:00:00.000Z, then " + answer,
 		},
 		{
 			"an undecided card", "the card is named", tree(v1alpha1.TargetStatus{
 				State: v1alpha1.TargetUndecided, ExternalID: "7", Cards: first, Attempt: attempted(v1alpha1.OutcomeUnknown), Blocked: busy(v1alpha1.ReasonOutcomeUnknown),
 			}),
 			v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown,
-			"it is unknown whether card 2 was published (X is busy). Look at the account for a post made after 2026-12-01T09:00:00.000Z, then " + answer +
+			"it is unknown whether card 2 was published (X is busy). Check the account for a post made after 2026-12-01T09:00:00.000Z, then " + answer +
 				"; the cards before it are online, beginning at 7",
 		},
 		{
 			"undecided without an attempt", "a copy from a backup has lost its record", post(v1alpha1.TargetStatus{
 				State: v1alpha1.TargetUndecided, Blocked: &v1alpha1.Blocked{Reason: v1alpha1.ReasonOutcomeUnknown, Problem: "it seems to be a copy"},
 			}),
-			v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown, "it seems to be a copy. Look at the account, then " + answer,
+			v1alpha1.PhaseFailed, v1alpha1.ReasonOutcomeUnknown, "it seems to be a copy. Check the account, then " + answer,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -365,7 +365,7 @@ func TestDescribePrepared(t *testing.T) {
 	}{
 		{"nothing", "the target has no preparation", []*v1alpha1.Prepared{nil}, false, ""},
 		{"an old Secret", "the preparation belongs to earlier content", []*v1alpha1.Prepared{forgotten}, false, ""},
-		{"done", "only the calls remain", []*v1alpha1.Prepared{done, nil, done}, false, "True Prepared: what precedes the visible calls is done"},
+		{"done", "only the calls remain", []*v1alpha1.Prepared{done, nil, done}, false, "True Prepared: everything before the visible calls is done"},
 		{"in progress", "the message names the target", []*v1alpha1.Prepared{done, begun}, false, "False Preparing: under way: target 1 (x)"},
 		{"an old Secret, and one in progress", "the others count", []*v1alpha1.Prepared{forgotten, begun}, false, "False Preparing: under way: target 1 (x)"},
 		{
@@ -510,7 +510,7 @@ func TestPublished(t *testing.T) {
 		"posted":         {"all targets are published", post(posted, posted), "True Posted", func(ready string) string { return ready }},
 		"posted in part": {"one target failed", post(posted, long(20)), "False Refused", func(ready string) string { return ready }},
 		"short":          {"the longest message that is repeated", post(long(256)), "False Refused", func(ready string) string { return ready }},
-		"long":           {"once is enough in one object", post(long(257)), "False Refused", func(string) string { return "the condition Ready says why" }},
+		"long":           {"once is enough in one object", post(long(257)), "False Refused", func(string) string { return "see the condition Ready" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			Describe(tt.post, t0)

@@ -65,7 +65,7 @@ func describePrepared(post *v1alpha1.Post, now time.Time) {
 		message := "under way: " + strings.Join(waits, "\n")
 		setCondition(post, now, v1alpha1.ConditionPrepared, metav1.ConditionFalse, v1alpha1.ReasonPreparing, text.Truncate(message, maxConditionMessage))
 	default:
-		setCondition(post, now, v1alpha1.ConditionPrepared, metav1.ConditionTrue, v1alpha1.ReasonPrepared, "what precedes the visible calls is done")
+		setCondition(post, now, v1alpha1.ConditionPrepared, metav1.ConditionTrue, v1alpha1.ReasonPrepared, "everything before the visible calls is done")
 	}
 }
 
@@ -75,7 +75,7 @@ func describePublished(post *v1alpha1.Post, now time.Time, reason, message strin
 		status = metav1.ConditionTrue
 	}
 	if len(message) > maxPublishedMessage {
-		message = "the condition Ready says why" // avoids a second copy of a long message in the object
+		message = "see the condition Ready" // avoids a second copy of a long message in the object
 	}
 	setCondition(post, now, v1alpha1.ConditionPublished, status, reason, message)
 }

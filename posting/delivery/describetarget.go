@@ -70,7 +70,7 @@ func pendingMessage(post *v1alpha1.Post, t *v1alpha1.TargetStatus) (reason, mess
 	case attempt.WillResend(t):
 		return v1alpha1.ReasonPlatformBusy, "it is unknown whether the post was published; sending it again, as onUnknownOutcome asks"
 	case open && t.Attempt.OperationID != "":
-		return v1alpha1.ReasonProcessing, "the platform has taken the post and works on it"
+		return v1alpha1.ReasonProcessing, "the platform accepted the post and is processing it"
 	case !open && len(t.Cards) > 0:
 		return v1alpha1.ReasonProcessing, fmt.Sprintf("%d of %d cards are published", len(t.Cards), posting.Of(post).Cards())
 	case t.Attempt != nil:
@@ -98,14 +98,14 @@ func undecidedMessage(t *v1alpha1.TargetStatus) string {
 	answer := fmt.Sprintf("then say so with the annotation %s: \"%d=posted:<id>\" or \"%[2]d=not-sent\"", v1alpha1.SettleAnnotation, t.Index)
 	since := attempt.AmbiguousSince(t)
 	if since == nil {
-		return fmt.Sprintf("%s. Look at the account, %s", t.Blocked.Problem, answer)
+		return fmt.Sprintf("%s. Check the account, %s", t.Blocked.Problem, answer)
 	}
 	what, rest := "the post", ""
 	if n := len(t.Cards); n > 0 {
 		what = fmt.Sprintf("card %d", n+1)
 		rest = "; the cards before it are online, beginning at " + online(t)
 	}
-	return fmt.Sprintf("it is unknown whether %s was published (%s). Look at the account for a post made after %s, %s%s", what, t.Blocked.Problem, since, answer, rest)
+	return fmt.Sprintf("it is unknown whether %s was published (%s). Check the account for a post made after %s, %s%s", what, t.Blocked.Problem, since, answer, rest)
 }
 
 // online returns the URL of a tree's first published card or, if it has none, the ID.

@@ -61,7 +61,7 @@ func (f *Facts) resolveEarlier() []Action {
 		if f.Cancelled() {
 			return []Action{f.waitCancelled()}
 		}
-		return f.waitForRecord(f.earlierDeadline(), f.uncertainCopy(), "whether an earlier post of this name was published cannot be looked up: "+f.Earlier.Problem)
+		return f.waitForRecord(f.earlierDeadline(), f.uncertainCopy(), "cannot look up whether an earlier post of this name was published: "+f.Earlier.Problem)
 	case EarlierFetched:
 		return f.recordEarlier()
 	case EarlierDisabled:
@@ -82,7 +82,7 @@ func (f *Facts) earlierOnceMore() []Action {
 	case EarlierNotFetched:
 		return []Action{FindEarlier{}}
 	case EarlierUnavailable:
-		return f.waitForRecord(time.Time{}, nil, "whether an earlier post of this name was published to these accounts cannot be looked up: "+f.Earlier.Problem)
+		return f.waitForRecord(time.Time{}, nil, "cannot look up whether an earlier post of this name was published to these accounts: "+f.Earlier.Problem)
 	case EarlierFetched:
 		return f.adoptRemaining()
 	case EarlierDisabled:
@@ -308,7 +308,7 @@ func alreadyPublishedMessage(post *v1alpha1.Post) string {
 		"content differs. To publish it again, delete this post and apply it again with the annotation\n  %s: %s",
 		what, strings.Join(targets, ", "), v1alpha1.PublishAgainAnnotation, post.UID)
 	if asked := post.Annotations[v1alpha1.PublishAgainAnnotation]; asked != "" {
-		message += fmt.Sprintf("\nThe annotation names %q, which is not the latest record and does nothing.", text.Truncate(asked, maxUID))
+		message += fmt.Sprintf("\nThe annotation names %q, which is not the latest record and has no effect.", text.Truncate(asked, maxUID))
 	}
 	return message
 }

@@ -161,11 +161,11 @@ func TestDecideEnters(t *testing.T) {
 		}, entries, `0 x pending (ConnectionNotReady: connection "x" does not exist) until 59m50s;`},
 		"a slow upload": {"users see the reason for waiting", func(s *situation) {
 			s.Preparation = running("")
-		}, entries, "0 x pending (Preparing: what the post shows is being uploaded to x, or worked on there; it goes out when that is done) until 59m50s;"},
+		}, entries, "0 x pending (Preparing: the post's content is being uploaded to x or processed there; the post is published when that is done) until 59m50s;"},
 		"a video that is being converted": {"users see the progress", func(s *situation) {
 			s.entered().Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPreparing, Problem: "39 % are done"}
 			s.Preparation = preparing(Preparation{State: PreparationRunning, Converting: true, Converted: 40, BegunAt: t0.Add(-time.Minute)})
-		}, entries, "0 x pending (Preparing: the video is being converted for x, and 40 % of it is done; the post goes out when all of it is) until 59m50s;"},
+		}, entries, "0 x pending (Preparing: the video is being converted for x, 40 % is done; the post is published when it is finished) until 59m50s;"},
 		"a long upload after a rejection": {"the rejection is more important", func(s *situation) {
 			s.entered().Blocked = &v1alpha1.Blocked{Reason: v1alpha1.ReasonPlatformBusy, Problem: "busy"}
 			s.Preparation = running("part 1")

@@ -19,7 +19,7 @@ var remedies = map[string]string{
 	v1alpha1.ReasonConnectionNotFound: "create the connection, or correct its name",
 	v1alpha1.ReasonMediaNotFound:      "create the media file, or correct its name",
 	v1alpha1.ReasonMediaNotReady:      "upload the media file",
-	v1alpha1.ReasonRecordUnavailable:  "see that the store of media files answers",
+	v1alpha1.ReasonRecordUnavailable:  "check that the store of media files responds",
 	v1alpha1.ReasonNoTeam:             "use the namespace of a Team, or have an administrator create a Team that owns this one",
 }
 

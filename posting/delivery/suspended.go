@@ -14,7 +14,7 @@ import (
 
 var suspended = v1alpha1.Blocked{
 	Reason:  v1alpha1.ReasonSuspended,
-	Problem: "the team is suspended, and nothing of it is published; its deadline moves along, and it goes out when that ends",
+	Problem: "the team is suspended; this post is published when the suspension ends, and its deadline moves with it",
 }
 
 // blockSuspended blocks a target that only its team's suspension holds back. Preparations still run and record their

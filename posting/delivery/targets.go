@@ -212,9 +212,9 @@ func isOver(reason string) bool {
 
 func (p *Preparation) doing(platform v1alpha1.Platform) string {
 	if p.Converting {
-		return fmt.Sprintf("the video is being converted for %s, and %d %% of it is done; the post goes out when all of it is", platform, p.Converted)
+		return fmt.Sprintf("the video is being converted for %s, %d %% is done; the post is published when it is finished", platform, p.Converted)
 	}
-	return fmt.Sprintf("what the post shows is being uploaded to %s, or worked on there; it goes out when that is done", platform)
+	return fmt.Sprintf("the post's content is being uploaded to %s or processed there; the post is published when that is done", platform)
 }
 
 func (f *Facts) notPrepared(i int, t *v1alpha1.TargetStatus, err *platforms.Error) {
@@ -288,12 +288,12 @@ func (f *Facts) expiryReason(i int, t *v1alpha1.TargetStatus) v1alpha1.Blocked {
 		}
 	case f.Preparation(i).State == PreparationRunning:
 		return v1alpha1.Blocked{
-			Problem: fmt.Sprintf("what precedes the visible call, such as the upload of its files, was not done within %s of its time", f.Settings.StartingDeadline),
-			Remedy:  "use smaller files, or schedule a new post for later, so that they are uploaded ahead of its time",
+			Problem: fmt.Sprintf("the steps before the visible call, such as uploading its files, were not done within %s of its time", f.Settings.StartingDeadline),
+			Remedy:  "use smaller files, or schedule a new post for later, so that they are uploaded in time",
 		}
 	default:
 		return v1alpha1.Blocked{
-			Problem: fmt.Sprintf("its time passed more than %s ago (Herald was not running, or other posts of the account were in front of it)",
+			Problem: fmt.Sprintf("its time passed more than %s ago (Herald was not running, or other posts of the account were ahead of it)",
 				f.Settings.StartingDeadline),
 			Remedy: "schedule a new post",
 		}

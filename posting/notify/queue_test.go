@@ -19,7 +19,7 @@ import (
 func notifierUID(name string) types.UID { return types.UID(name) }
 
 var (
-	refused = Result{Problem: "it answered with status 500"}
+	refused = Result{Problem: "it responded with status 500"}
 	success = Result{}
 )
 
@@ -254,7 +254,7 @@ func TestRetryAfter(t *testing.T) {
 			q := emptyQueue()
 			q.Offer(event("a", noon), noon)
 			n, _ := q.Next(noon)
-			q.Record(n, Result{Problem: "it answered with status 429", RetryAfter: tc.requested}, noon)
+			q.Record(n, Result{Problem: "it responded with status 429", RetryAfter: tc.requested}, noon)
 			if _, wake := q.Next(noon); !wake.Equal(noon.Add(tc.want)) {
 				t.Errorf("the queue pauses for %s", wake.Sub(noon))
 			}

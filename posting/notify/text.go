@@ -47,7 +47,7 @@ func (p *Payload) Text() Text {
 		add("%s", d.ErrorMessage)
 	}
 	if p.Type == v1alpha1.EventConnectionExpiring && d.ReconnectBy != nil {
-		add("Connect the account again before %s.", dateFormat(d.ReconnectBy.Time))
+		add("Reconnect the account before %s.", dateFormat(d.ReconnectBy.Time))
 	}
 	if d.Deleted {
 		add("It has been deleted in the meantime.")
@@ -73,7 +73,7 @@ func subject(p *Payload) string {
 	case v1alpha1.EventConnectionBroken:
 		return "Account not ready: " + account
 	case v1alpha1.EventConnectionExpiring:
-		return "Connect again soon: " + account
+		return "Reconnect soon: " + account
 	case v1alpha1.EventMediaRejected:
 		return "File rejected: " + title
 	}

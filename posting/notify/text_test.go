@@ -188,7 +188,7 @@ func TestLines(t *testing.T) {
 			Payload{Type: v1alpha1.EventConnectionBroken, Data: Data{ErrorMessage: "it was revoked", ReconnectBy: by}}, []string{"it was revoked"},
 		},
 		"an account that expires has its deadline": {
-			Payload{Type: v1alpha1.EventConnectionExpiring, Data: Data{ReconnectBy: by}}, []string{"Connect the account again before 1 December 2026, 12:00 UTC."},
+			Payload{Type: v1alpha1.EventConnectionExpiring, Data: Data{ReconnectBy: by}}, []string{"Reconnect the account before 1 December 2026, 12:00 UTC."},
 		},
 		"the deadline may have changed":       {Payload{Type: v1alpha1.EventConnectionExpiring}, nil},
 		"a deleted object has no other lines": {Payload{Type: v1alpha1.EventMediaRejected, Data: Data{Deleted: true}}, []string{"It has been deleted in the meantime."}},

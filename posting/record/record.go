@@ -220,7 +220,7 @@ func Decode(data []byte) (*Record, error) {
 	}
 	switch {
 	case r.Version > Version:
-		return nil, fmt.Errorf("it has the form %d, and this version of Herald knows forms up to %d: use a newer version", r.Version, Version)
+		return nil, fmt.Errorf("its format is %d, but this version of Herald supports only formats up to %d: use a newer version", r.Version, Version)
 	case r.Version < 1 || r.Name == "" || r.Namespace == "" || r.UID == "":
 		return nil, fmt.Errorf("it does not name its post")
 	}

@@ -54,7 +54,7 @@ func RepeatedText(s *v1alpha1.PostSchedule, platform func(connection string) v1a
 		target := &s.Spec.Template.Targets[i]
 		if (target.Caption != "" || len(s.Spec.Texts) == 1) && platform(target.ConnectionRef.Name) == v1alpha1.PlatformX {
 			return fmt.Sprintf("X may reject posts whose text repeats a recent one, and each post to connection %q has the same text: "+
-				"write several texts into spec.texts, and leave spec.template.targets[%d].caption out", target.ConnectionRef.Name, i)
+				"put several texts into spec.texts, and leave spec.template.targets[%d].caption out", target.ConnectionRef.Name, i)
 		}
 	}
 	return ""

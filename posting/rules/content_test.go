@@ -238,7 +238,7 @@ func TestContent(t *testing.T) {
 		{"missing, draft", "the draft names existing media", draft(images(to("x"), "missing")), []string{"NotFound " + imageRefs + "[0].name"}},
 		{"rejected", "a rejected file never becomes valid", images(to("x"), "rejected"), []string{"Invalid " + imageRefs + "[0].name"}},
 		{"expired", "the media will never be uploaded", images(to("x"), "expired"), []string{"Invalid " + imageRefs + "[0].name"}},
-		{"a video among images", "an image post shows images", images(to("x"), "video"), []string{"Invalid " + imageRefs + "[0].name"}},
+		{"a video among images", "an image post can contain only images", images(to("x"), "video"), []string{"Invalid " + imageRefs + "[0].name"}},
 		{"images to a video platform", "the platform does not have such posts", images(to("youtube"), "image"), []string{"Invalid spec.targets[0].connectionRef.name", "Required spec.targets[0].youtube.title"}},
 
 		{"an alt text of the longest", "the limit itself is allowed, in characters of any width", described(images(to("x"), "image"), strings.Repeat("é", v1alpha1.MaxAltText)), nil},
@@ -254,7 +254,7 @@ func TestContent(t *testing.T) {
 
 		{"a video", "the post is valid", video(to("x"), "video"), nil},
 		{"no video", "media_id is required, in drafts too", draft(video(to("x"), "")), []string{"Required spec.video.mediaRef.name"}},
-		{"an image as a video", "a video post shows a video", video(to("x"), "image"), []string{"Invalid spec.video.mediaRef.name"}},
+		{"an image as a video", "a video post needs a video", video(to("x"), "image"), []string{"Invalid spec.video.mediaRef.name"}},
 		{"too large for one", "X does not accept such a file", video(to("instagram", "x"), "big-video"), []string{"Invalid spec.video.mediaRef.name"}},
 		{"X's maximum size", "the limit is inclusive", video(to("x"), "full-video"), nil},
 		{"large, but not for these", "other platforms have no lower limit", video(to("instagram", "threads"), "big-video"), nil},

@@ -37,7 +37,7 @@ func ValidateFiles(post *v1alpha1.Post) field.ErrorList {
 // images checks an image post's media, in drafts too, as with all limits that the contract does not postpone.
 func (v *validation) images(path *field.Path) field.ErrorList {
 	if v.post.Spec.Image == nil || len(v.post.Spec.Image.MediaRefs) == 0 {
-		return field.ErrorList{field.Required(path, "an image post shows at least one image, also as a draft")}
+		return field.ErrorList{field.Required(path, "an image post needs at least one image, even as a draft")}
 	}
 	refs := v.post.Spec.Image.MediaRefs
 	var errs field.ErrorList
@@ -46,7 +46,7 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 		media, err := v.resolveMedia(ref.Name, name)
 		errs = append(errs, validateAltText(ref, media, path.Index(i))...)
 		if err == nil && isVideo(media) {
-			err = field.Invalid(name, ref.Name, fmt.Sprintf("is of type %s; an image post shows images only", media.Spec.MimeType))
+			err = field.Invalid(name, ref.Name, fmt.Sprintf("is of type %s; an image post can contain only images", media.Spec.MimeType))
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -63,7 +63,7 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 	strictest := slices.MinFunc(v.destinations, func(a, b destination) int { return cmp.Compare(a.limits.MaxImages, b.limits.MaxImages) })
 	if most := strictest.limits.MaxImages; len(refs) > most {
 		errs = append(errs, field.Invalid(path, len(refs),
-			fmt.Sprintf("%s accepts at most %s; leave some out, or post to the other connections apart", strictest.name, pluralize(most, "image"))))
+			fmt.Sprintf("%s accepts at most %s; leave some out, or post to the other connections separately", strictest.name, pluralize(most, "image"))))
 	}
 	return errs
 }
@@ -71,7 +71,7 @@ func (v *validation) images(path *field.Path) field.ErrorList {
 func (v *validation) video(path *field.Path) field.ErrorList {
 	ref := path.Child("mediaRef", "name")
 	if v.post.Spec.Video == nil || v.post.Spec.Video.MediaRef.Name == "" {
-		return field.ErrorList{field.Required(ref, "a video post shows a video, also as a draft")}
+		return field.ErrorList{field.Required(ref, "a video post needs a video, even as a draft")}
 	}
 	name := v.post.Spec.Video.MediaRef.Name
 	media, err := v.resolveMedia(name, ref)
@@ -80,7 +80,7 @@ func (v *validation) video(path *field.Path) field.ErrorList {
 		return append(errs, err)
 	}
 	if !isVideo(media) {
-		return append(errs, field.Invalid(ref, name, fmt.Sprintf("is of type %s; a video post shows a video", media.Spec.MimeType)))
+		return append(errs, field.Invalid(ref, name, fmt.Sprintf("is of type %s; a video post needs a video", media.Spec.MimeType)))
 	}
 	for _, t := range v.destinations {
 		file := platforms.FileOf(media)
@@ -115,7 +115,7 @@ func (v *validation) resolveMedia(name string, path *field.Path) (*v1alpha1.Medi
 	case v1alpha1.MediaRejected:
 		return nil, field.Invalid(path, name, "the file was rejected: "+rejection(media))
 	case v1alpha1.MediaExpired:
-		return nil, field.Invalid(path, name, "the file is gone, or never came; upload it again as another one")
+		return nil, field.Invalid(path, name, "the file is gone or was never uploaded; upload it again as another one")
 	case v1alpha1.MediaPending:
 		if c := ready(media); c != nil && c.Reason == v1alpha1.ReasonBeingOverwritten {
 			return nil, notFound(path, name, "the file is overwritten while it is examined; end that upload, then send the post again: media file")

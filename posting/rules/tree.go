@@ -19,7 +19,7 @@ const fewestCards = 2
 // the cards can be corrected until the tree is published.
 func (v *validation) tree(path *field.Path) field.ErrorList {
 	if v.post.Spec.Tree == nil || len(v.post.Spec.Tree.Cards) == 0 {
-		return field.ErrorList{field.Required(path, "a tree has at least one card, and two when it is published")}
+		return field.ErrorList{field.Required(path, "a tree needs at least one card, and two to be published")}
 	}
 	cards, draft := v.post.Spec.Tree.Cards, v.post.Spec.Draft
 	var errs field.ErrorList

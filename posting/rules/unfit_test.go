@@ -36,7 +36,7 @@ func TestUnfitFiles(t *testing.T) {
 		short = `the video "launch.mp4" plays for 5 min; tiktok accepts at most 3 min; upload one that fits, or post it to the other platforms only`
 		long  = `the video "launch.mp4" plays for 5 min; facebook accepts at most 4 min; upload one that fits, or post it to the other platforms only`
 		still = `instagram does not accept the image "wave.webp" as it is, and Herald cannot convert it: it is an animation; upload a still`
-		few   = `facebook accepts at most 4 images; leave some out, or post to the other connections apart`
+		few   = `facebook accepts at most 4 images; leave some out, or post to the other connections separately`
 	)
 	for name, tc := range map[string]struct {
 		reason   string

@@ -257,7 +257,7 @@ func (t *totals) compare(r *row, p *sent, target *v1alpha1.TargetStatus, parts [
 	case target.Phase == v1alpha1.PhaseFailed && target.Reason == v1alpha1.ReasonOutcomeUnknown:
 		r.givenUp++
 		t.reasons[reasonOf(target.Message)]++
-		if !strings.Contains(target.Message, "Look at the account") || !strings.Contains(target.Message, v1alpha1.SettleAnnotation) {
+		if !strings.Contains(target.Message, "Check the account") || !strings.Contains(target.Message, v1alpha1.SettleAnnotation) {
 			t.unnamed++
 			bad = append(bad, "the message does not name what to check")
 		}

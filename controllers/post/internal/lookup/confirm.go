@@ -40,7 +40,7 @@ func (l *Lookups) Confirm(ctx context.Context, f *delivery.Facts, t *v1alpha1.Ta
 	case whose == platforms.OwnershipConfirmed:
 		found.AccountID = asked.account.ID
 	case whose == platforms.OwnershipForeign:
-		found.Refused = fmt.Sprintf("%s says that post %q is not one of account %s; answer with the account's own post, or that nothing was sent",
+		found.Refused = fmt.Sprintf("%s says that post %q does not belong to account %s; answer with the account's own post, or that nothing was sent",
 			t.Platform, found.ExternalID, asked.account.ID)
 	}
 	return found
@@ -68,11 +68,11 @@ func (l *Lookups) newAccountQuery(ctx context.Context, f *delivery.Facts, t *v1a
 	}
 	switch {
 	case !known:
-		return q, fmt.Errorf("this installation knows no platform %q", t.Platform)
+		return q, fmt.Errorf("this installation does not support the platform %q", t.Platform)
 	case conn == nil:
 		return q, fmt.Errorf("connection %q no longer exists", name)
 	case conn.Spec.Platform != t.Platform, t.Attempt != nil && !attempt.SameAccount(t.Attempt, conn.Spec.AccountID):
-		return q, fmt.Errorf("connection %q is another account now", name)
+		return q, fmt.Errorf("connection %q now belongs to another account", name)
 	}
 	q.account = platforms.Account{ID: conn.Spec.AccountID, Username: conn.Status.Username}
 	if !conn.Status.Verified() {
@@ -112,7 +112,7 @@ func (q *accountQuery) read(ctx context.Context, address string, unreachable err
 	shown := text.Truncate(address, longestShown)
 	reader, reads := q.facts.Platforms[q.target.Platform].(platforms.PostParser)
 	if !reads {
-		return found, fmt.Errorf("%q cannot be read as an address of %s; answer with the id of the post", shown, q.target.Platform)
+		return found, fmt.Errorf("%q is not a URL of %s that Herald can read; answer with the id of the post", shown, q.target.Platform)
 	}
 	named, ok := reader.ParsePost(q.account, address)
 	if !ok {
@@ -130,11 +130,11 @@ func (q *accountQuery) read(ctx context.Context, address string, unreachable err
 	case named.Other:
 		return found, nil
 	}
-	return found, fmt.Errorf("the post of %q was not found: %w. See that the address is of a post of this account. If it is, answer that it was published, without the address (\"%d=posted\")",
+	return found, fmt.Errorf("the post of %q was not found: %w. Check that the URL belongs to a post of this account. If it does, answer that it was published, without the URL (\"%d=posted\")",
 		shown, err, q.target.Index)
 }
 
-var errUnlisted = errors.New("the account's latest posts have no such address")
+var errUnlisted = errors.New("none of the account's latest posts has this URL")
 
 func (q *accountQuery) byCode(ctx context.Context, reader platforms.PostParser, code string, unreachable error) (none platforms.ListedPost, _ error) {
 	if unreachable != nil {

@@ -92,11 +92,11 @@ func (l *Lookups) lookupTarget(ctx context.Context, f *delivery.Facts, a *delive
 	timing, known := f.Timing(t.Platform)
 	switch {
 	case !known:
-		return none, platforms.Errorf(platforms.ClassUnknown, "this installation knows no platform %q", t.Platform)
+		return none, platforms.Errorf(platforms.ClassUnknown, "this installation does not support the platform %q", t.Platform)
 	case conn == nil:
 		return none, noAccess("connection %q no longer exists", name)
 	case conn.Spec.Platform != t.Platform || !attempt.SameAccount(t.Attempt, conn.Spec.AccountID):
-		return none, noAccess("connection %q is another account now; the call was made to account %s on %s", conn.Name, t.Attempt.AccountID, t.Platform)
+		return none, noAccess("connection %q now belongs to another account; the call was made to account %s on %s", conn.Name, t.Attempt.AccountID, t.Platform)
 	}
 	to, _ := f.Platforms[t.Platform].(platforms.Publisher)
 	job, err := l.job(ctx, f, t, conn, to)

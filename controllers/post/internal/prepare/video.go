@@ -35,7 +35,7 @@ func (c converter) convertsVideo(file *platforms.File) bool {
 func (c converter) convertVideo(ctx context.Context, file *platforms.File, original stored, done func(share float64)) *platforms.Error {
 	if c.conversions == nil {
 		return &platforms.Error{Class: platforms.ClassPermanent, Problem: fmt.Sprintf(
-			"the video %q has to be converted for the platform, and this installation converts no videos: %s", file.Name, c.unconverted)}
+			"the video %q must be converted for the platform, but this installation does not convert videos: %s", file.Name, c.unconverted)}
 	}
 	wanted := c.rules.ForConversion().Conversion(file)
 	source := rendition.Source{Key: original.key, ETag: file.ETag, MIMEType: string(file.MIMEType), Size: file.Size}

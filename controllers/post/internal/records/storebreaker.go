@@ -22,7 +22,7 @@ const (
 	breakerTTL = time.Minute
 )
 
-var errStoreUnavailable = errors.New("the store did not answer a moment ago")
+var errStoreUnavailable = errors.New("the store did not respond a moment ago")
 
 // evidence collects failures of a store that many objects share. Failures for one object, however many, do not prove
 // that the store is unavailable: the cause may be the key, the stored content, or a rule about it. A failure for a

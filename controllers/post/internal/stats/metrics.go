@@ -99,7 +99,7 @@ func newDeliveries(register promauto.Factory) *Deliveries {
 		results: register.NewCounterVec(prometheus.CounterOpts{
 			Name: "herald_target_results_total",
 			Help: "Targets of posts that came to an end, by the team's namespace, the platform, the state (posted, failed, withdrawn, " +
-				"or undecided until a person has looked) and the reason that the target's status gives.",
+				"or undecided until a user has looked) and the reason that the target's status gives.",
 		}, []string{labelNamespace, labelPlatform, "state", "reason"}),
 	}
 }
