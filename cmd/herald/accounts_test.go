@@ -33,7 +33,7 @@ func TestUnsavedTokens(t *testing.T) {
 		"none":              {"a manual installation may have none, and is warned once", "", "", false, "credentials.unsaved", ""},
 		"no key":            {"a typing error must show", folder, filepath.Join(folder, "none"), false, "", "credentials.unsaved.keyFile"},
 		"short key":         {"a short key could be guessed", folder, file("short", "hunter2"), false, "", "credentials.unsaved: the key has fewer than 32"},
-		"not a folder":      {"tokens would be lost one day", key, key, false, "", "credentials.unsaved: no file can be written into folder"},
+		"not a folder":      {"tokens would be lost one day", key, key, false, "", "credentials.unsaved: cannot write files to folder"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var logged strings.Builder

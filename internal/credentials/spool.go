@@ -63,7 +63,7 @@ func OpenSpool(path string, key func() string, log logr.Logger) (*Spool, error) 
 	}
 	f := &Spool{path: path, files: os.DirFS(path), key: key, log: log}
 	if err := os.MkdirAll(filepath.Join(path, quarantineDir), 0o700); err != nil {
-		return nil, fmt.Errorf("no file can be written into folder %s: %w", path, err)
+		return nil, fmt.Errorf("cannot write files to folder %s: %w", path, err)
 	}
 	err := f.replace(probe, nil)
 	if err == nil {
@@ -71,7 +71,7 @@ func OpenSpool(path string, key func() string, log logr.Logger) (*Spool, error) 
 	}
 	if err != nil {
 		// For example, the disk is full. Existing files can still be read, and posts can be published without the spool.
-		log.Error(err, "no file can be written into the folder for renewed tokens; one that the Kubernetes API does not take before this process ends is lost", "folder", path)
+		log.Error(err, "cannot write to the folder for renewed tokens; a token that the Kubernetes API does not accept before this process ends is lost", "folder", path)
 	}
 	return f, nil
 }
@@ -89,7 +89,7 @@ func (f *Spool) Save(e UnsavedToken) error {
 	}
 	file, err := sealToken(f.key(), e)
 	if err == nil && len(file) > MaxSpoolBytes {
-		err = fmt.Errorf("it has %d bytes, and %d are the most", len(file), MaxSpoolBytes)
+		err = fmt.Errorf("it is %d bytes long, but at most %d are allowed", len(file), MaxSpoolBytes)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot seal a renewed token: %w", err)

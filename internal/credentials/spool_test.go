@@ -277,8 +277,8 @@ func TestOpen(t *testing.T) {
 		"good":       {"the folder is created", filepath.Join(t.TempDir(), "a", "b"), spoolKey, ""},
 		"short key":  {"a short key could be guessed", t.TempDir(), spoolKey[1:], "fewer than 32 characters"},
 		"no key":     {"the key is too short", t.TempDir(), "", "fewer than 32 characters"},
-		"no folder":  {"the path is a file", file, spoolKey, "no file can be written into folder " + file},
-		"not a path": {"a folder in a file", filepath.Join(file, "unsaved"), spoolKey, "no file can be written"},
+		"no folder":  {"the path is a file", file, spoolKey, "cannot write files to folder " + file},
+		"not a path": {"a folder in a file", filepath.Join(file, "unsaved"), spoolKey, "cannot write files"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -90,7 +90,7 @@ func (s *Store) Find(ctx context.Context, conn *v1alpha1.Connection) (Found, err
 func (s *Store) workingOf(secret *corev1.Secret, conn *v1alpha1.Connection) (Credentials, error) {
 	damaged := func(problem string) error {
 		return &Error{Reason: Invalid, Message: fmt.Sprintf(
-			"Secret %q, in which Herald keeps the account's tokens, %s; delete it, and Herald makes it again from the Connection's Secret", secret.Name, problem)}
+			"Secret %q, in which Herald keeps the account's tokens, %s; delete it, and Herald recreates it from the Connection's Secret", secret.Name, problem)}
 	}
 	switch {
 	case secret.Type != WorkingType:
@@ -146,7 +146,7 @@ const versionBefore = "the-version-before"
 
 func (s *Store) createWorking(ctx context.Context, conn *v1alpha1.Connection, secret *corev1.Secret) (Credentials, error) {
 	if err := s.writer.Create(ctx, secret); apierrors.IsAlreadyExists(err) {
-		return Credentials{}, &Error{Reason: Conflict, Message: fmt.Sprintf("Secret %q was made by another process at the same time", secret.Name), Err: err}
+		return Credentials{}, &Error{Reason: Conflict, Message: fmt.Sprintf("Secret %q was created by another process at the same time", secret.Name), Err: err}
 	} else if err != nil {
 		return Credentials{}, fromAPI(err, secret.Name, "create")
 	}

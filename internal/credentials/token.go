@@ -98,9 +98,9 @@ func decode(secret *corev1.Secret, conn *v1alpha1.Connection, apps Apps) (Creden
 	case c.Token.Access == "":
 		return Credentials{}, invalid(secret, v1alpha1.CredentialsAccessToken, "is missing or empty; put the account's access token there")
 	case !sendable(c.Token.Access):
-		return Credentials{}, invalid(secret, v1alpha1.CredentialsAccessToken, "holds blanks or control characters; put the access token there and nothing else")
+		return Credentials{}, invalid(secret, v1alpha1.CredentialsAccessToken, "contains spaces or control characters; put only the access token there")
 	case !sendable(c.Token.Refresh):
-		return Credentials{}, invalid(secret, v1alpha1.CredentialsRefreshToken, "holds blanks or control characters; put the refresh token there and nothing else")
+		return Credentials{}, invalid(secret, v1alpha1.CredentialsRefreshToken, "contains spaces or control characters; put only the refresh token there")
 	}
 	var err error
 	if c.Token.ExpiresAt, err = decodeTime(secret, v1alpha1.CredentialsExpiresAt); err != nil {

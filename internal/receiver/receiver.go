@@ -126,11 +126,11 @@ func (c *Client) check(response *http.Response) error {
 	case status >= 200 && status < 300:
 		return nil
 	case status >= 300 && status < 400:
-		return &Error{Message: fmt.Sprintf("it answered with a redirect (%d); enter the address that it redirects to", status)}
+		return &Error{Message: fmt.Sprintf("it responded with a redirect (%d); enter the URL that it redirects to", status)}
 	case status == http.StatusGone:
-		return &Error{Message: "it answered that it no longer exists (410)", Gone: true}
+		return &Error{Message: "it reported that it no longer exists (410)", Gone: true}
 	default:
-		return &Error{Message: fmt.Sprintf("it answered with status %d", status), RetryAfter: c.retryAfter(response.Header.Get("Retry-After"))}
+		return &Error{Message: fmt.Sprintf("it responded with status %d", status), RetryAfter: c.retryAfter(response.Header.Get("Retry-After"))}
 	}
 }
 
@@ -162,7 +162,7 @@ func explain(err error) error {
 	case publicaddr.Untrusted:
 		return &Error{Message: "its certificate is not trusted", cause: err}
 	case publicaddr.TimedOut:
-		return &Error{Message: "it took too long to answer", cause: err}
+		return &Error{Message: "it took too long to respond", cause: err}
 	case publicaddr.Disconnected:
 	}
 	return &Error{Message: "the connection to it failed", cause: err}

@@ -96,11 +96,11 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 func check(u *url.URL) error {
 	switch {
 	case u.Scheme != "https":
-		return permanent("it is not an https address")
+		return permanent("it is not an https URL")
 	case u.Hostname() == "":
 		return permanent("it names no server")
 	case u.User != nil:
-		return permanent("it holds a user name or password")
+		return permanent("it contains a user name or password")
 	default:
 		return nil
 	}
@@ -224,9 +224,9 @@ func sizeOf(response *http.Response, want Expected) (int64, error) {
 	case size == 0:
 		return 0, permanent("the file is empty")
 	case want.Size > 0 && size != want.Size:
-		return 0, permanent("the file has %d bytes, but spec.sizeBytes says %d", size, want.Size)
+		return 0, permanent("the file is %d bytes long, but spec.sizeBytes says %d", size, want.Size)
 	case size > want.MaxSize:
-		return 0, permanent("the file has %d bytes, more than the %d that are allowed", size, want.MaxSize)
+		return 0, permanent("the file is %d bytes long, but at most %d are allowed", size, want.MaxSize)
 	default:
 		return size, nil
 	}
@@ -241,9 +241,9 @@ func checkStatus(status int) error {
 	case status >= http.StatusInternalServerError,
 		status == http.StatusForbidden, status == http.StatusNotFound, status == http.StatusRequestTimeout, status == http.StatusConflict,
 		status == http.StatusLocked, status == http.StatusTooEarly, status == http.StatusTooManyRequests:
-		return transient(nil, "the server answers with status %d", status)
+		return transient(nil, "the server returned status %d", status)
 	default:
-		return permanent("the server answers with status %d", status)
+		return permanent("the server returned status %d", status)
 	}
 }
 

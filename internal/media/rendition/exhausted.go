@@ -34,7 +34,7 @@ const maxTries = 3
 func (e *ExhaustedError) Error() string {
 	switch e.Of {
 	case ResourceTime:
-		return fmt.Sprintf("takes more than %.0f seconds of a processor to be decoded", maxTime.Seconds())
+		return fmt.Sprintf("takes more than %.0f seconds of CPU time to decode", maxTime.Seconds())
 	case ResourceMemory:
 		return "takes more memory to decode than one file may use"
 	case ResourceTries:

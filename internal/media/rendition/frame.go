@@ -113,7 +113,7 @@ func (f FrameExtractor) Extract(ctx context.Context, video VideoSource, at time.
 	}
 	header, err := jpeg.DecodeConfig(bytes.NewReader(out.Bytes()))
 	if err != nil {
-		return Picture{}, &ExtractError{Message: "ffmpeg finds no picture in it", Final: true, Err: fmt.Errorf("not a JPEG: %w: %s", err, output)}
+		return Picture{}, &ExtractError{Message: "ffmpeg found no picture in it", Final: true, Err: fmt.Errorf("not a JPEG: %w: %s", err, output)}
 	}
 	return Picture{Data: out.Bytes(), Width: header.Width, Height: header.Height}, nil
 }
@@ -122,9 +122,9 @@ func thumbnailProblemOf(ctx context.Context, err error, timeout time.Duration) e
 	failed := new(FFmpegExitError)
 	switch {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return &ExtractError{Message: fmt.Sprintf("ffmpeg did not end within %s", timeout), Err: err}
+		return &ExtractError{Message: fmt.Sprintf("ffmpeg did not finish within %s", timeout), Err: err}
 	case errors.As(err, &failed):
-		return &ExtractError{Message: "ffmpeg finds no picture in it", Final: true, Err: err}
+		return &ExtractError{Message: "ffmpeg found no picture in it", Final: true, Err: err}
 	case errors.Is(err, isolate.ErrNotIsolated):
 		return &ExtractError{Message: "ffmpeg cannot be sandboxed on this system, so it is not run; see docs/media-processing.md", Err: err}
 	case errors.Is(err, ErrFFmpegNotStarted):

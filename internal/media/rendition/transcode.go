@@ -152,11 +152,11 @@ func transcodeProblemOf(ctx context.Context, err error, within time.Duration) er
 	exhausted := new(ExhaustedError)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, ctx.Err()):
-		return &TranscodeError{Message: fmt.Sprintf("could not be converted within %s; upload one that the platform takes as it is", within), Err: err}
+		return &TranscodeError{Message: fmt.Sprintf("could not be converted within %s; upload one that the platform accepts as it is", within), Err: err}
 	case errors.As(err, &exhausted):
 		return tooMuch(err)
 	case errors.As(err, &failed) && (strings.Contains(failed.Stderr, "malloc of size") || strings.Contains(failed.Stderr, "Cannot allocate memory")):
-		return &TranscodeError{Message: fmt.Sprintf("takes more memory to be converted than the %d MiB that one video gets; upload one of at most 3840 × 2160 pixels", MaxTranscodeData>>20), Final: true, Err: err}
+		return &TranscodeError{Message: fmt.Sprintf("takes more memory to convert than the %d MiB that one video can use; upload one of at most 3840 × 2160 pixels", MaxTranscodeData>>20), Final: true, Err: err}
 	case errors.As(err, &failed):
 		return &TranscodeError{Message: "cannot be decoded by ffmpeg; export it again, as an MP4 with H.264, and upload that", Final: true, Err: err}
 	case errors.Is(err, isolate.ErrNotIsolated):

@@ -99,7 +99,7 @@ func New(c Config) (*Store, error) {
 		return nil, errors.New("the media store needs an endpoint and a bucket, and an access key only together with its secret key")
 	}
 	if strings.Contains(c.Endpoint+c.PublicEndpoint, "/") {
-		return nil, errors.New("the media store's endpoints are a host and perhaps a port, like s3.example.com:9000, without https://")
+		return nil, errors.New("the media store's endpoints must be a host and optionally a port, like s3.example.com:9000, without https://")
 	}
 	if c.PublicEndpoint == "" {
 		c.PublicEndpoint, c.PublicInsecure = c.Endpoint, c.Insecure
@@ -202,7 +202,7 @@ func (s *Store) PresignGet(ctx context.Context, key string, valid time.Duration)
 	}
 	address, err := s.public.PresignedGetObject(ctx, s.bucket, key, valid, nil)
 	if err != nil {
-		return "", fmt.Errorf("cannot sign an address to read from: %w", err)
+		return "", fmt.Errorf("cannot sign a download URL: %w", err)
 	}
 	return address.String(), nil
 }
