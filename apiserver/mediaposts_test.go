@@ -162,7 +162,7 @@ var _ = Describe("posts with media", Ordered, func() {
 		Entry("too many images in a draft", images(5, aimed("x"), draft), "media_ids: x accepts at most 4 images"),
 		Entry("a draft without media_ids", `{"category":"image","draft":true,`+aimed("x")+`}`, "media_ids: is missing"),
 		Entry("a draft without media_id", `{"category":"video","draft":true,`+aimed("x")+`}`, "media_id: is missing"),
-		Entry("a video among the images", `{"category":"image","media_ids":["png","mp4"],`+aimed("x")+`}`, "media_ids[1]: is of type video/mp4; an image post shows images only"),
+		Entry("a video among the images", `{"category":"image","media_ids":["png","mp4"],`+aimed("x")+`}`, "media_ids[1]: is of type video/mp4; an image post can contain only images"),
 		Entry("an image as a video", film("png", aimed("x")), "media_id: is of type image/png"),
 		Entry("an image that is missing in the store", `{"category":"image","media_ids":["lost"],`+aimed("x")+`}`,
 			`media_ids[0]: the store no longer has the file, upload it again as another one: media file "lost"`),

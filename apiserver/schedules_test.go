@@ -132,7 +132,7 @@ var _ = Describe("Schedules, by version 2", func() {
 		Eventually(func(g Gomega) {
 			refused, result := use(ctx, session, "delete_schedule", `{"id":"monday"}`)
 			g.Expect(result.IsError).To(BeTrue())
-			g.Expect(refused.body).To(And(ContainSubstring("INSUFFICIENT_SCOPE"), ContainSubstring("a person creates and changes schedules")))
+			g.Expect(refused.body).To(And(ContainSubstring("INSUFFICIENT_SCOPE"), ContainSubstring("a user creates and changes schedules")))
 		}).Should(Succeed())
 	})
 })

@@ -13,7 +13,7 @@ func require(caller Caller, scope Scope) error {
 	if caller.May(scope) {
 		return nil
 	}
-	return errorf(CodeInsufficientScope, "this requires the scope %q; ask the person on whose behalf you act to allow it, and sign in again", scope)
+	return errorf(CodeInsufficientScope, "this requires the scope %q; ask the user on whose behalf you act to allow it, and sign in again", scope)
 }
 
 // requiresReview reports whether the caller's posts become drafts for a user's review.

@@ -44,7 +44,7 @@ func (s *Service) EditPost(ctx context.Context, caller Caller, stored *v1alpha1.
 		if err := require(caller, ScopePublish); err != nil {
 			return PostDetail{}, err
 		}
-		return PostDetail{}, errorf(CodeInsufficientScope, "the team reviews what agents publish: an agent can change drafts, and a person publishes and reschedules posts in Herald")
+		return PostDetail{}, errorf(CodeInsufficientScope, "the team reviews what agents publish: an agent can change drafts, and a user publishes and reschedules posts in Herald")
 	}
 	changed, err := s.edit(ctx, caller, stored, in)
 	if err != nil {

@@ -83,7 +83,7 @@ func addressProblem(address string) string {
 	case len(address) > maxAddress:
 		return fmt.Sprintf("has %d bytes and may have at most %d", len(address), maxAddress)
 	case err != nil || u.Host == "" || strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r == 0x7f }):
-		return "is not an address such as https://hooks.example.com/herald"
+		return "is not a URL such as https://hooks.example.com/herald"
 	case u.Scheme != "https":
 		return "must start with https://"
 	case u.User != nil:
@@ -91,7 +91,7 @@ func addressProblem(address string) string {
 	}
 	host := u.Hostname()
 	if ip, err := netip.ParseAddr(host); err == nil && publicaddr.Check(ip) != nil || host == "localhost" {
-		return "must lead to a public address; Herald does not send to private networks"
+		return "must resolve to a public address; Herald does not send to private networks"
 	}
 	return ""
 }

@@ -136,9 +136,9 @@ func mayEndNotifier(caller Caller) error {
 	case caller.Key == "", slices.Contains(caller.Permissions, v1alpha1.PermissionNotifiers):
 		return nil
 	case caller.Author != "":
-		return errorf(CodeInsufficientScope, "an agent that acts for a person may not change notifiers, which send the team's data to others: an administrator of the team changes them in Herald")
+		return errorf(CodeInsufficientScope, "an agent that acts for a user is not allowed to change notifiers, which send the team's data to others: an administrator of the team changes them in Herald")
 	default:
-		return errorf(CodeInsufficientScope, "this API key may not change notifiers, which send the team's data to others: an administrator of the team creates a key with the permission notifiers, or changes them in Herald")
+		return errorf(CodeInsufficientScope, "this API key is not allowed to change notifiers, which send the team's data to others: an administrator of the team creates a key with the permission notifiers, or changes them in Herald")
 	}
 }
 

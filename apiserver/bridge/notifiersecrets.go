@@ -182,7 +182,7 @@ func (s *Service) createSecret(ctx context.Context, of *v1alpha1.Notifier, name,
 	case apierrors.IsForbidden(err):
 		s.Log.ErrorContext(ctx, "The apiserver may not create Secrets in a team's namespace", "namespace", of.Namespace, "error", err)
 		return errorf(CodeConflict, "nothing was stored: Herald is not allowed to store secrets in the namespace %q; for a new team, try again in a moment; "+
-			"otherwise the administrator of Herald has to check the Team's conditions", of.Namespace)
+			"otherwise the administrator of Herald must check the Team's conditions", of.Namespace)
 	case err != nil:
 		return fmt.Errorf("create the Secret of a notifier: %w", err)
 	}

@@ -131,7 +131,7 @@ func (s *Service) mayEndSchedule(caller Caller) error {
 		return err
 	}
 	if s.requiresReview(caller) {
-		return errorf(CodeInsufficientScope, "the team reviews what agents publish, and a schedule publishes by itself: a person creates and changes schedules in Herald")
+		return errorf(CodeInsufficientScope, "the team reviews what agents publish, and a schedule publishes by itself: a user creates and changes schedules in Herald")
 	}
 	return nil
 }

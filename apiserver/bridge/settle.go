@@ -149,7 +149,7 @@ func withVerdict(post *v1alpha1.Post, verdict attempt.Resolution, entry string) 
 	case t != nil && isResolved(t, verdict):
 		return "", nil
 	default:
-		return "", errorf(CodeConflict, "target %d of post %s is %s; only a target whose outcome is unknown can be settled by a person",
+		return "", errorf(CodeConflict, "target %d of post %s is %s; only a target whose outcome is unknown can be settled by a user",
 			verdict.Index, post.Name, posting.Of(post).TargetPhase(int(verdict.Index)))
 	}
 }

@@ -229,7 +229,7 @@ func (s *Service) createSecret(ctx context.Context, connection *v1alpha1.Connect
 	if apierrors.IsForbidden(err) {
 		s.Log.ErrorContext(ctx, "The apiserver may not create Secrets in a team's namespace", "namespace", connection.Namespace, "error", err)
 		return refusef(bridge.CodeReadinessUnavailable, "nothing was connected: Herald is not allowed to store credentials in the namespace %q; "+
-			"for a new team, try again in a moment; otherwise the administrator has to check the Team's conditions", connection.Namespace)
+			"for a new team, try again in a moment; otherwise the administrator must check the Team's conditions", connection.Namespace)
 	}
 	if err != nil {
 		return fmt.Errorf("store the credentials of connection %q: %w", connection.Name, err)
