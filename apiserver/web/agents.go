@@ -79,7 +79,7 @@ func (s *Site) agentCard(v *visit, grant *v1alpha1.OAuthGrant, mayEnd bool) g.No
 			g.If(grant.Status.RevokedReason != "", fact("Why it ended", g.Text(revocationReasons[grant.Status.RevokedReason]))),
 		),
 		g.If(mayEnd && over == "", h.Div(h.Class("actions"),
-			form(v.path("agents/"+grant.Name+"/revoke"), "Revoke this agent? It loses access immediately and has to ask again.", submit("Revoke", "small danger")))),
+			form(v.path("agents/"+grant.Name+"/revoke"), "Revoke this agent? It loses access immediately and must ask again.", submit("Revoke", "small danger")))),
 	)
 }
 

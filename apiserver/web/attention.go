@@ -61,9 +61,9 @@ func needingText(n int) string {
 
 // needingBadge is the number next to the overview in the navigation.
 func needingBadge(n int) g.Node {
-	verb := " need a person"
+	verb := " need attention"
 	if n == 1 {
-		verb = " needs a person"
+		verb = " needs attention"
 	}
 	return g.If(n > 0, h.Span(h.Class("needing"), g.Text(needingText(n)), h.Span(h.Class("hidden"), g.Text(verb))))
 }

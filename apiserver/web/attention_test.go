@@ -62,29 +62,29 @@ func TestNeedsAPerson(t *testing.T) {
 		edit        func(*world)
 		title, says string
 	}{
-		"Failed":      {"a user sends it again, or dismisses it", failed(time.Hour), "(1) Posts", "Overview1 needs a person"},
-		"Partly":      {"one account lacks the post", failed(time.Hour, partly), "(1) Posts", "Overview1 needs a person"},
+		"Failed":      {"a user sends it again, or dismisses it", failed(time.Hour), "(1) Posts", "Overview1 needs attention"},
+		"Partly":      {"one account lacks the post", failed(time.Hour, partly), "(1) Posts", "Overview1 needs attention"},
 		"Handled":     {"a user has dismissed the post, or sent it again", failed(time.Hour, handled), "Posts", "Overview"},
-		"Week":        {"the week includes its first moment", failed(unhandledFor), "(1) Posts", "Overview1 needs a person"},
+		"Week":        {"the week includes its first moment", failed(unhandledFor), "(1) Posts", "Overview1 needs attention"},
 		"Old":         {"the failure is more than a week old", failed(unhandledFor + time.Millisecond), "Posts", "Overview"},
-		"All":         {"each problem counts once", func(w *world) { undecided(1)(w); failed(time.Hour)(w); notReady(v1alpha1.ReasonRevoked)(w) }, "(3) Posts", "Overview3 need a person"},
+		"All":         {"each problem counts once", func(w *world) { undecided(1)(w); failed(time.Hour)(w); notReady(v1alpha1.ReasonRevoked)(w) }, "(3) Posts", "Overview3 need attention"},
 		"Nothing":     {"no post has a problem", func(*world) {}, "Posts", "Overview"},
-		"Revoked":     {"a user has to reconnect the account", notReady(v1alpha1.ReasonRevoked), "(1) Posts", "Overview1 needs a person"},
-		"Restricted":  {"the account's owner has to act", notReady(v1alpha1.ReasonAccountRestricted), "(1) Posts", "Overview1 needs a person"},
+		"Revoked":     {"a user has to reconnect the account", notReady(v1alpha1.ReasonRevoked), "(1) Posts", "Overview1 needs attention"},
+		"Restricted":  {"the account's owner has to act", notReady(v1alpha1.ReasonAccountRestricted), "(1) Posts", "Overview1 needs attention"},
 		"PlatformOut": {"the platform recovers by itself", notReady(v1alpha1.ReasonPlatformUnavailable), "Posts", "Overview"},
 		"Limited": {"a limit expires", func(w *world) {
 			w.connections[acme][0].Status.RateLimitedUntil = v1alpha1.NewTimePtr(now.Add(time.Hour))
 		}, "Posts", "Overview"},
 		"EndsSoon": {"a user has to reconnect the account before its token expires", func(w *world) {
 			w.connections[acme][0].Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(24 * time.Hour))
-		}, "(1) Posts", "Overview1 needs a person"},
+		}, "(1) Posts", "Overview1 needs attention"},
 		"Disabled": {"a user disabled the account", func(w *world) {
 			notReady(v1alpha1.ReasonRevoked)(w)
 			w.connections[acme][0].Spec.Disabled = true
 		}, "Posts", "Overview"},
-		"Undecided": {"a user has to answer", undecided(2), "(2) Posts", "Overview2 need a person"},
-		"Both":      {"problems add up", func(w *world) { undecided(1)(w); notReady(v1alpha1.ReasonRevoked)(w) }, "(2) Posts", "Overview2 need a person"},
-		"Many":      {"large numbers are capped", undecided(100), "(99+) Posts", "Overview99+ need a person"},
+		"Undecided": {"a user has to answer", undecided(2), "(2) Posts", "Overview2 need attention"},
+		"Both":      {"problems add up", func(w *world) { undecided(1)(w); notReady(v1alpha1.ReasonRevoked)(w) }, "(2) Posts", "Overview2 need attention"},
+		"Many":      {"large numbers are capped", undecided(100), "(99+) Posts", "Overview99+ need attention"},
 	} {
 		w := newWorld(clocktesting.NewFakeClock(now))
 		tc.edit(w)

@@ -139,7 +139,7 @@ func TestAutosaveRefused(t *testing.T) {
 		"TooLong":   {"limits apply to drafts too", &editor, "compose/save", url.Values{"caption": {strings.Repeat("a", 300)}, "target": {"our-x"}}, 200, "X:"},
 		"NoPicture": {"an image post needs an image, even as a draft", &editor, "compose/save", url.Values{"category": {"image"}, "caption": {"Hello"}, "target": {"our-x"}}, 200, "image"},
 		"Moment":    {"the cover's time is not a number", &editor, "compose/save", url.Values{"category": {"video"}, "video": {"m-1"}, "thumbnail": {"x"}, "target": {"our-x"}}, 200, "seconds"},
-		"Viewer":    {"a viewer cannot write", &viewer, "compose/save", url.Values{"caption": {"Hello"}, "target": {"our-x"}}, 403, "You may not"},
+		"Viewer":    {"a viewer cannot write", &viewer, "compose/save", url.Values{"caption": {"Hello"}, "target": {"our-x"}}, 403, "You are not allowed to"},
 		"SignedOut": {"the session has ended", nil, "compose/save", url.Values{"caption": {"Hello"}, "target": {"our-x"}}, 401, "sign in"},
 		"Scheduled": {"a scheduled post changes only on request", &editor, "posts/p-1/save", url.Values{"caption": {"Hello"}, "target": {"our-x"}}, 409, "only possible for a draft"},
 		"Gone":      {"the post does not exist", &editor, "posts/p-2/save", url.Values{"caption": {"Hello"}, "target": {"our-x"}}, 404, "post"},

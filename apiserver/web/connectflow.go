@@ -22,7 +22,7 @@ func (s *Site) visitor(of session.Session) connect.Visitor {
 	return connect.Visitor{Session: of.ID, Person: of.Person.Name, May: func(ctx context.Context, namespace string, verb connect.Verb) error {
 		may, err := s.Access.May(ctx, of.Person, namespace, string(verb), "connections")
 		if err == nil && !may {
-			err = &errForbidden{"You may not " + right{string(verb), ofConnections}.inWords() + ". Ask an administrator of your team."}
+			err = &errForbidden{"You are not allowed to " + right{string(verb), ofConnections}.inWords() + ". Ask an administrator of your team."}
 		}
 		return err
 	}}

@@ -26,7 +26,7 @@ var levels = []struct {
 	label, text string
 }{
 	{bridge.ScopeRead, "Read", "It can read accounts, posts and their results."},
-	{bridge.ScopeDraft, "Read and write drafts", "It can also write drafts and upload files. A person publishes the drafts."},
+	{bridge.ScopeDraft, "Read and write drafts", "It can also write drafts and upload files. A user publishes the drafts."},
 	{bridge.ScopePublish, "Read, write and publish", "It can also publish, schedule and cancel posts without asking."},
 }
 
@@ -107,7 +107,7 @@ func (s *Site) renderConsent(w http.ResponseWriter, r *http.Request, of session.
 				return h.Li(h.Input(h.Type("radio"), h.ID(id), h.Name("level"), h.Value(string(level.scope)), h.Required()),
 					h.Label(h.For(id), h.Span(h.Class("account"), h.Strong(g.Text(level.label)), h.Span(h.Class("soft"), g.Text(level.text)))))
 			}))),
-			g.If(team.Spec.Agents.Publishing == v1alpha1.AgentsDraft, h.P(g.Text("In this team, agents' posts wait as drafts for a person's review."))),
+			g.If(team.Spec.Agents.Publishing == v1alpha1.AgentsDraft, h.P(g.Text("In this team, agents' posts wait as drafts for a user's review."))),
 			h.P(h.Class("soft"), g.Text("It never has more rights than you. You can revoke it at any time on the team's Agents page.")),
 			h.Div(h.Class("actions"),
 				h.Button(h.Type("submit"), h.Class("button primary"), h.Name("decision"), h.Value("allow"), g.Text("Allow")),

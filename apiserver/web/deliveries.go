@@ -26,7 +26,7 @@ func (s *Site) notifier(w http.ResponseWriter, v *visit) error {
 // showNotifier shows a notifier, with the secret if this request created one.
 func (s *Site) showNotifier(w http.ResponseWriter, v *visit, status int, n *bridge.Notifier) {
 	isSigned := n.Spec.Format == v1alpha1.FormatStandardWebhooks
-	ask := "Create a new secret? The receiver rejects notifications until you have entered it there; Herald tries them again."
+	ask := "Create a new secret? The receiver rejects notifications until you have entered it there; Herald retries them."
 	s.render(w, v, status, view{title: n.Name, before: "Notification ", place: placeTeam, content: []g.Node{
 		h.P(h.A(h.Href(v.path(pageNotifiers)), g.Text("All notifications"))),
 		g.Iff(n.SigningSecret != "", func() g.Node { return signingSecret(n.SigningSecret) }),

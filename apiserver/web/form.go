@@ -39,7 +39,7 @@ func (s *Site) parseForm(w http.ResponseWriter, r *http.Request, caller string) 
 		w.Header().Set("Retry-After", limits.BodyRetryAfter)
 		return done, &bridge.Error{Code: bridge.CodeRateLimited, Message: "too much data is being sent at the moment; send the form again in a second"}
 	case err != nil:
-		return done, &bridge.Error{Code: bridge.CodeValidation, Message: "the form did not arrive in full, or has more than 2 MiB; shorten the texts and send it again"}
+		return done, &bridge.Error{Code: bridge.CodeValidation, Message: "the form did not arrive in full, or is larger than 2 MiB; shorten the texts and send it again"}
 	}
 	return done, nil
 }

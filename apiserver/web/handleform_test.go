@@ -61,7 +61,7 @@ func TestConnectByHandle(t *testing.T) {
 		"forged":      {"a form that the page does not have changes nothing", &administrator, true, url.Values{"handle": {"acme.example"}}, http.StatusOK, []string{`name="password"`}, "pds.example"},
 		"goes on":     {"the consent page is on the account's server", &administrator, false, url.Values{"handle": {"acme.example"}}, http.StatusOK, []string{"https://pds.example/consent"}, ""},
 		"asks again":  {"what was typed can be corrected", &administrator, false, url.Values{"handle": {"acme"}}, http.StatusBadRequest, []string{"no account with this handle", `value="acme"`}, ""},
-		"not allowed": {"the server is not called", &viewer, false, url.Values{"handle": {"acme.example"}}, http.StatusForbidden, []string{"You may not"}, "pds.example"},
+		"not allowed": {"the server is not called", &viewer, false, url.Values{"handle": {"acme.example"}}, http.StatusForbidden, []string{"You are not allowed to"}, "pds.example"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -139,7 +139,7 @@ func (v *visit) memberRow(m *member) g.Node {
 // invitation explains how another user gets a role. Herald itself cannot grant one: roles come from role bindings.
 func (s *Site) invitation(v *visit, all []member, binds bool) g.Node {
 	provider := s.Config.SignIn.OIDC
-	roles := h.P(h.Class("soft"), g.Text("To remove a role, delete its role binding, or remove the person from the group. Roles: "+s.roleNames()+"."))
+	roles := h.P(h.Class("soft"), g.Text("To remove a role, delete its role binding, or remove the user from the group. Roles: "+s.roleNames()+"."))
 	if provider == nil {
 		return h.Section(h.Class("card"), h.H2(g.Text("Invite someone")), paragraph("This installation has no sign-in provider. "+
 			"Everyone signs in with a one-time link, which an administrator of the installation creates, and is the same user to Herald. "+

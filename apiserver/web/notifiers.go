@@ -49,9 +49,9 @@ type notifierEvent struct {
 
 // notifierEvents are the events, in the order of the form.
 var notifierEvents = []notifierEvent{
-	{v1alpha1.EventPostFailed, "A post failed", "It is not published on at least one account, and is not tried again."},
+	{v1alpha1.EventPostFailed, "A post failed", "It was not published on at least one account, and is not retried."},
 	{v1alpha1.EventPostNeedsAttention, "A post needs an answer", "It is unknown whether it was published."},
-	{v1alpha1.EventConnectionBroken, "An account stopped working", "It takes no posts until someone connects it again."},
+	{v1alpha1.EventConnectionBroken, "An account stopped working", "It accepts no posts until someone reconnects it."},
 	{v1alpha1.EventConnectionExpiring, "An account expires soon", "It must be reconnected within a week."},
 	{v1alpha1.EventMediaRejected, "A file was rejected", "It is damaged, or changed after the upload."},
 	{v1alpha1.EventPostPosted, "A post was published", "On all of its accounts."},
@@ -112,7 +112,7 @@ func stateOfNotifier(n *bridge.Notifier, now time.Time) notifierState {
 	case failing != nil && failing.Status == metav1.ConditionTrue:
 		_, problem, _ := strings.Cut(failing.Message, ": ")
 		return notifierState{
-			caution, "Failing", "The last attempt failed: " + strings.TrimSuffix(problem, ".") + ". Herald tries each notification again for a day.", failing.LastTransitionTime.Time,
+			caution, "Failing", "The last attempt failed: " + strings.TrimSuffix(problem, ".") + ". Herald retries each notification for a day.", failing.LastTransitionTime.Time,
 		}
 	default:
 		return notifierState{tone: good, label: "Active"}
@@ -133,7 +133,7 @@ func stoppedNotifier(n *bridge.Notifier, ready *metav1.Condition, now time.Time)
 		}
 		return notifierState{tone: bad, label: "Cannot send", problem: problem}
 	case v1alpha1.ReasonReceiverGone:
-		return notifierState{tone: bad, label: "Stopped", problem: "The receiver answered that it no longer exists (410). Change the address, or send a notification again once the receiver is back."}
+		return notifierState{tone: bad, label: "Stopped", problem: "The receiver reported that it no longer exists (410). Change the address, or send a notification again once the receiver is back."}
 	case v1alpha1.ReasonEmailNotConfigured:
 		return notifierState{tone: bad, label: "Cannot send", problem: noMailServer}
 	default:

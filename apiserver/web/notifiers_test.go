@@ -119,7 +119,7 @@ func TestNewNotifier(t *testing.T) {
 		"NoAddress":   {reason: "the error names the field", form: url.Values{"format": {"standard-webhooks"}}, wrong: "Address: Is missing."},
 		"NoRecipient": {reason: "the error names the field", form: url.Values{"format": {"email"}, "recipients": {" "}}, wrong: "Recipients: Must have at least 1 item."},
 		"BadEmail":    {reason: "the error shows an example", form: url.Values{"format": {"email"}, "recipients": {"ada"}}, wrong: "Recipients: Is not an email address such as social@example.com."},
-		"Private":     {reason: "Herald does not send into networks", form: url.Values{"format": {"standard-webhooks"}, "webhook": {"https://192.168.1.1/"}}, wrong: "Address: Must lead to a public address"},
+		"Private":     {reason: "Herald does not send into networks", form: url.Values{"format": {"standard-webhooks"}, "webhook": {"https://192.168.1.1/"}}, wrong: "Address: Must resolve to a public address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

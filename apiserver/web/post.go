@@ -136,7 +136,7 @@ func (s *Site) live(v *visit, post *v1alpha1.Post) g.Node {
 		s.refusal(post),
 		s.requestedTime(v, post),
 		g.Iff(v.may.update && v.isUnhandled(&summary), func() g.Node {
-			return notice(caution, paragraph("Send it again where it failed, or dismiss it: until then, it counts as needing a person for 7 days."), v.dismissForm(post.Name, "", ""))
+			return notice(caution, paragraph("Send it again where it failed, or dismiss it: until then, it counts as needing attention for 7 days."), v.dismissForm(post.Name, "", ""))
 		}),
 		h.Section(h.Class("card"), h.H2(g.Text("Where it goes")),
 			h.Ul(h.Class("targets"), g.Map(indexes(len(post.Spec.Targets)), func(i int) g.Node { return s.target(v, post, i, summary.Archived) }))),
@@ -176,7 +176,7 @@ func (s *Site) requestedTime(v *visit, post *v1alpha1.Post) g.Node {
 	if !bridge.IsCreated(post.Name) {
 		claim = " It claims that the agent "
 	}
-	return notice(caution, h.P(h.Strong(g.Text("This post waits for a person.")), g.Text(claim), h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation])), g.Text(" wanted to publish it "), when,
+	return notice(caution, h.P(h.Strong(g.Text("This post waits for a user.")), g.Text(claim), h.Strong(g.Text(post.Annotations[v1alpha1.AgentAnnotation])), g.Text(" wanted to publish it "), when,
 		g.If(v.may.update, g.Text(". Edit it to publish it, or cancel it.")), g.If(!v.may.update, g.Text("."))))
 }
 

@@ -68,8 +68,8 @@ func TestConnectOnServer(t *testing.T) {
 		"goes on":      {"the consent page is on that server", &administrator, url.Values{"server": {"mastodon.example"}}, http.StatusOK, []string{"https://mastodon.example/consent"}},
 		"asks again":   {"what was typed can be corrected", &administrator, url.Values{"server": {"mastodon"}}, http.StatusBadRequest, []string{"not the name of a server", `value="mastodon"`}},
 		"away":         {"the server may be back soon", &administrator, url.Values{"server": {"away.example"}}, http.StatusConflict, []string{"could not be reached", `value="away.example"`}},
-		"not allowed":  {"who may not connect accounts gets no form", &viewer, url.Values{}, http.StatusForbidden, []string{"You may not"}},
-		"nor register": {"and registers no app", &viewer, url.Values{"server": {"mastodon.example"}}, http.StatusForbidden, []string{"You may not"}},
+		"not allowed":  {"who may not connect accounts gets no form", &viewer, url.Values{}, http.StatusForbidden, []string{"You are not allowed to"}},
+		"nor register": {"and registers no app", &viewer, url.Values{"server": {"mastodon.example"}}, http.StatusForbidden, []string{"You are not allowed to"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -50,7 +50,7 @@ func (s *Site) settle(w http.ResponseWriter, v *visit) error {
 		v.redirect(w, "posts/"+id, "looking")
 		return nil
 	default: // an answer that allows sending again must be explicit
-		return &bridge.Error{Code: bridge.CodeValidation, Message: "the form does not say whether the post was published; load the page again"}
+		return &bridge.Error{Code: bridge.CodeValidation, Message: "the form does not say whether the post was published; reload the page"}
 	}
 	if err := s.Service.Settle(v.Context(), v.caller, id, target, verdict); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (s *Site) found(v *visit, post string, target int, entered string) (none br
 		return none, err
 	}
 	if target < 0 || target >= len(of.Spec.Targets) {
-		return none, &bridge.Error{Code: bridge.CodeValidation, Message: "the post does not go to the account that the form names; load the page again"}
+		return none, &bridge.Error{Code: bridge.CodeValidation, Message: "the post does not go to the account that the form names; reload the page"}
 	}
 	platform := s.platformOf(v, of, target)
 	reader := s.reader(platform)

@@ -48,7 +48,7 @@ type streams struct {
 
 // Reasons for not letting a page follow a post.
 var (
-	errStreams = errors.New("too many pages follow posts; load the page again later")
+	errStreams = errors.New("too many pages follow posts; reload the page later")
 	errOfOne   = errors.New("too many pages of one person follow posts")
 )
 

@@ -62,7 +62,7 @@ func TestPagesShowSuspension(t *testing.T) {
 	places := func(keeps bool) func(*v1alpha1.Team) {
 		return func(team *v1alpha1.Team) { team.Spec.Media.KeepLocation = keeps }
 	}
-	const goesOut, waits = "Goes out like any other post", "Waits as a draft until a person publishes it"
+	const goesOut, waits = "Goes out like any other post", "Waits as a draft until a user publishes it"
 	const roleNames = "outreach-viewer, outreach-editor or outreach-admin"
 	for name, tc := range map[string]struct {
 		reason     string

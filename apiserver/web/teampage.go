@@ -26,7 +26,7 @@ var plans = map[v1alpha1.Plan]string{v1alpha1.PlanStarter: "Starter", v1alpha1.P
 
 // publishing are the descriptions of what happens to agents' posts.
 var publishing = map[v1alpha1.AgentPublishing]string{
-	"": "Goes out like any other post", v1alpha1.AgentsMayPublish: "Goes out like any other post", v1alpha1.AgentsDraft: "Waits as a draft until a person publishes it",
+	"": "Goes out like any other post", v1alpha1.AgentsMayPublish: "Goes out like any other post", v1alpha1.AgentsDraft: "Waits as a draft until a user publishes it",
 }
 
 func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
@@ -50,7 +50,7 @@ func (s *Site) teamPage(w http.ResponseWriter, v *visit) error {
 			g.If(!t.TrialEndsAt.IsZero(), fact("The trial ends", v.moment(t.TrialEndsAt))),
 		)),
 		h.Section(h.Class("card"), h.H2(g.Text("Agents")), h.Dl(fact("What they want to publish", g.Text(publishing[t.Agents.Publishing]))),
-			h.P(h.Class("soft"), g.Text("Agents use MCP, with an API key or a person's permission. Administrators decide this."))),
+			h.P(h.Class("soft"), g.Text("Agents use MCP, with an API key or a user's permission. Administrators decide this."))),
 		g.Iff(v.may.seeUsage, func() g.Node {
 			return h.Section(h.Class("card"), h.H2(g.Text("Usage")),
 				used("Connected accounts", t.Accounts),

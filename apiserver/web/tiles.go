@@ -109,7 +109,7 @@ func tileState(v *visit, a *v1alpha1.Connection) g.Node {
 	}
 	return h.Div(h.Class("tile-state"), stateBadge(v, a),
 		h.Span(g.Text(state.text+" "),
-			g.If(state.reconnect && state.tone == bad, g.Text("Posts to it wait until it is connected again. ")),
+			g.If(state.reconnect && state.tone == bad, g.Text("Posts to it wait until it is reconnected. ")),
 			g.If(state.reconnect && v.may.reconnect, h.A(h.Href(v.path("connections")+"#"+a.Name), g.Text("Connect it again")))))
 }
 

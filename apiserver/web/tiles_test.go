@@ -36,7 +36,7 @@ func TestTiles(t *testing.T) {
 		lack    []string
 	}{
 		{"a ready account needs no text", "our-x", func(*v1alpha1.Connection) {}, nil, []string{"Reconnect first", "does not accept", "Connect it again"}},
-		{"a revoked account", "our-x", notReady(v1alpha1.ReasonRevoked, "X has revoked the access"), []string{"Reconnect first", "X has revoked the access.", "Posts to it wait until it is connected again.", "Connect it again"}, nil},
+		{"a revoked account", "our-x", notReady(v1alpha1.ReasonRevoked, "X has revoked the access"), []string{"Reconnect first", "X has revoked the access.", "Posts to it wait until it is reconnected.", "Connect it again"}, nil},
 		{"an account that expires soon", "our-x", func(c *v1alpha1.Connection) { c.Status.ReconnectBy = v1alpha1.NewTimePtr(now.Add(48 * time.Hour)) }, []string{"Ends soon", "It must be reconnected in 2 days.", "Connect it again"}, []string{"Reconnect first", "Posts to it wait"}},
 		{"a platform that is down needs no action", "our-x", notReady(v1alpha1.ReasonPlatformUnavailable, "X does not respond"), []string{"Not ready", "X does not respond."}, []string{"Reconnect first", "Connect it again"}},
 		{"each kind has its own reason", "our-instagram", func(*v1alpha1.Connection) {}, []string{"Instagram does not accept posts without files.", "Instagram does not accept threads."}, []string{"not accept images", "not accept videos"}},

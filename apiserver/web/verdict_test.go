@@ -112,8 +112,8 @@ func TestVerdictPage(t *testing.T) {
 		"None":    {"only existing candidates are offered", func(*v1alpha1.Post) {}, []string{"None of the account", "Look again"}, []string{"Is it one of these?"}},
 		"Looking": {"the question is shown once", func(p *v1alpha1.Post) { p.Annotations[v1alpha1.ListCandidatesAnnotation] = "1" }, []string{"is checking the account"}, []string{"Look again"}},
 		"Refused": {"the user reads the problem, without hints for kubectl", func(p *v1alpha1.Post) {
-			p.Status.Targets[0].AnswerProblem = `target 0: the post of "https://x" was not found. If it is, answer that it was published, without the address ("0=posted")`
-		}, []string{`Herald could not apply your last answer: The post of "https://x" was not found.`, "without the address."}, []string{"target 0", "0=posted"}},
+			p.Status.Targets[0].AnswerProblem = `target 0: the post of "https://x" was not found. If it does, answer that it was published, without the URL ("0=posted")`
+		}, []string{`Herald could not apply your last answer: The post of "https://x" was not found.`, "without the URL."}, []string{"target 0", "0=posted"}},
 		"Thread": {"a card with replies needs its id", func(p *v1alpha1.Post) {
 			p.Spec.Category, p.Spec.Tree = v1alpha1.CategoryTree, &v1alpha1.TreeContent{Cards: []v1alpha1.TreeCard{{Caption: "a"}, {Caption: "b"}}}
 		}, []string{"Herald needs its address to continue"}, []string{"I have no address"}},
@@ -189,8 +189,8 @@ func TestUndecidedOutcome(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, path, want string }{
-		"keys":    {"resources have other names in Kubernetes", "/keys", "You may not view the API keys of the team"},
-		"compose": {"verbs have other names in Kubernetes", "/posts/new", "You may not write posts of the team"},
+		"keys":    {"resources have other names in Kubernetes", "/keys", "You are not allowed to view the API keys of the team"},
+		"compose": {"verbs have other names in Kubernetes", "/posts/new", "You are not allowed to write posts of the team"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -215,6 +215,6 @@ type errForbidden struct{ message string }
 func (e *errForbidden) Error() string { return e.message }
 
 func forbidden(need right, v *visit) error {
-	return &errForbidden{"You may not " + need.inWords() + " of the team " + v.teamName() +
+	return &errForbidden{"You are not allowed to " + need.inWords() + " of the team " + v.teamName() +
 		". " + v.toAsk()}
 }

@@ -33,7 +33,7 @@ func byClaude(author, wanted string) func(*v1alpha1.Post) {
 // post shows the agent's request.
 func TestAgentsPosts(t *testing.T) {
 	t.Parallel()
-	const note = "This post waits for a person."
+	const note = "This post waits for a user."
 	made := "p" + strings.Repeat("a", 25)
 	for name, tc := range map[string]struct {
 		reason string

@@ -192,7 +192,7 @@ func (s *Site) failure(w http.ResponseWriter, r *http.Request, v *visit, err err
 	var message string
 	switch {
 	case errors.As(err, &denied):
-		title, status, message = "You may not do that", http.StatusForbidden, denied.message
+		title, status, message = "You are not allowed to do that", http.StatusForbidden, denied.message
 	case errors.As(err, &known):
 		title, status, message = titleOfError(known), rest.StatusOf(known.Code), sentence(withoutID(s.messageOf(v, known)))
 	case errors.Is(err, bridge.ErrUncertain):

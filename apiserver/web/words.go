@@ -130,7 +130,7 @@ var flashMessages = map[string]string{
 	wordTakenBack:  "The post is taken back: it is cancelled, and this is its copy as a draft.",
 	"discarded":    "Your changes are discarded. Nothing was stored.",
 	paramMoved:     "Post moved.",
-	wordDismissed:  "Dismissed. The post stays among the failed ones, and no longer counts as needing a person.",
+	wordDismissed:  "Dismissed. The post stays among the failed ones, and no longer counts as needing attention.",
 	"looking":      "Herald is checking the account. The result appears here in a few seconds.",
 	"settled":      "Thank you. Herald continues from there.",
 	"connected":    "The account is connected.",

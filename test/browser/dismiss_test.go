@@ -18,7 +18,7 @@ import (
 var _ = Describe("A failed post", func() {
 	onX := []web.Target{{Account: "X, @herald_demo"}}
 
-	DescribeTable("counts as needing a person until it is dismissed",
+	DescribeTable("counts as needing attention until it is dismissed",
 		func(look chrome.Look, press func(page *chrome.Page, button *chrome.Element), onOverview bool) {
 			page, site := signedInPage()
 			must(page.SetLook(look))

@@ -316,7 +316,7 @@ var _ = Describe("A post's problem", func() {
 		must(site.Posts())
 		must(page.WaitText("Waiting for an account"))
 		Expect(chrome.Eval[string](page, "document.title")).To(MatchRegexp(`^\(\d+\+?\) Posts`), "the tab's title counts posts that need a user")
-		Expect(page.Get("navigation", "Main").GetByPartialName("link", "Overview").Text()).To(MatchRegexp(`(?s)\d.*a person`))
+		Expect(page.Get("navigation", "Main").GetByPartialName("link", "Overview").Text()).To(MatchRegexp(`(?s)\d.*attention`))
 		inEveryLook(page, "posts-waiting-for-account")
 		must(site.Overview())
 		inEveryLook(page, "overview-needs-a-person")
