@@ -215,7 +215,7 @@ test-e2e: $(BIN)/helm $(BIN)/kubectl ## Install the chart in the cluster of the 
 
 .PHONY: test-explore
 test-explore: ## Explore every schedule of the delivery protocol within bounds (LONG=1 for one more fault)
-	go test ./posting/explore/ -v -count=1 -run 'TestProtocol|TestLives$$|TestRewinds$$' $(if $(LONG),-timeout 12h -args -explore.long,-timeout 30m)
+	go test ./posting/explore/ -v -count=1 -run 'TestProtocol|TestShards|TestLives$$|TestRewinds$$' $(if $(LONG),-timeout 12h -args -explore.long,-timeout 30m)
 
 # The version to upgrade from and roll back to: a tag or a commit.
 PREVIOUS ?= v0.1.0
