@@ -128,7 +128,8 @@ func exploreShards(within shardBounds) report {
 			continue
 		}
 		e.ends++
-		if at.s.checkShardEnd(); at.s.violation != nil {
+		at.s.checkShardEnd()
+		if at.s.violation != nil {
 			return result(at.s.violation, at.n)
 		}
 	}

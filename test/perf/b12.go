@@ -1,0 +1,269 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/hack/local/processes"
+	"github.com/herald-social/herald/test/perf/internal/bare"
+	"github.com/herald-social/herald/test/perf/internal/measure"
+	"github.com/herald-social/herald/test/perf/internal/stack"
+)
+
+const (
+	// growthInFlight is the number of concurrent requests for pages and for new posts.
+	growthInFlight = 8
+	// growthPages and growthCreates are the numbers of measured requests, and growthDue is the number of posts that are
+	// due at the same time.
+	growthPages, growthCreates, growthDue = 4000, 1000, 1000
+	// waitingOf is the divisor that gives the number of stored posts that wait for their time; the others are finished.
+	waitingOf = 5
+	// firstB12 is the first account number.
+	firstB12 = firstX + 2_000_000
+	// quietFor is the time without writes after which a start is over.
+	quietFor = 3 * time.Second
+)
+
+// growthSizes are the numbers of stored posts and of the teams that share them.
+var growthSizes = struct{ posts, teams []int }{[]int{1000, 10_000, 100_000}, []int{1, 100, 1000}}
+
+// grown is the result with one number of stored posts and teams.
+type grown struct {
+	Posts int `json:"posts"`
+	Teams int `json:"teams"`
+	// Settled is the number of posts to two accounts that are delivered per second, of a crowd that is due at the same
+	// time.
+	Settled float64 `json:"settled_per_s"`
+	// List and Create are the latencies of a team's first page and of a new post, in milliseconds.
+	List   bare.Latency `json:"list_ms"`
+	Create bare.Latency `json:"create_ms"`
+	// Manager and APIServer are the processes' resident memory once they have started, in MiB.
+	Manager   float64 `json:"manager_mib"`
+	APIServer float64 `json:"apiserver_mib"`
+}
+
+// b12 measures how Herald's speed and memory depend on the number of stored posts and of teams.
+type b12 struct {
+	*session
+	sample *delivered
+	teams  []stack.Team
+}
+
+func runB12(ctx context.Context, s *session, r *report, id string) error {
+	b := &b12{session: s}
+	most := 0
+	for _, n := range growthSizes.teams {
+		most = max(most, s.scaled(n))
+	}
+	err := s.prepare(ctx, func() (err error) {
+		if b.sample, err = b.deliveredPost(ctx, s.texts()); err != nil {
+			return err
+		}
+		s.logf("  B12: making %d teams with two accounts each", most)
+		if b.teams, err = s.stack.MakeTeams(ctx, "growth", most); err != nil {
+			return err
+		}
+		return b.connectTeams(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	var all []grown
+	for _, teams := range growthSizes.teams {
+		for _, posts := range growthSizes.posts {
+			g, err := b.measure(ctx, b.teams[:s.scaled(teams)], s.scaled(posts))
+			if err != nil {
+				return fmt.Errorf("%d posts of %d teams: %w", posts, teams, err)
+			}
+			all = append(all, *g)
+			r.rows = append(r.rows, row{
+				id: id, what: fmt.Sprintf("%d posts of %d team(s): posts to two accounts settled a second; p99 of a page and of a new post; MiB of manager and apiserver", g.Posts, g.Teams),
+				herald: fmt.Sprintf("%.0f; %.1f and %.1f ms; %.0f and %.0f", g.Settled, g.List.P99, g.Create.P99, g.Manager, g.APIServer), met: true,
+			})
+		}
+	}
+	r.add(id, all)
+	return nil
+}
+
+// connectTeams connects two accounts to each team.
+func (b *b12) connectTeams(ctx context.Context) error {
+	numbers := make([]int, len(b.teams))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	return inParallel(ctx, numbers, func(ctx context.Context, i int) (err error) {
+		b.teams[i].Connections, err = b.stack.Connect(ctx, v1alpha1.PlatformX, b.teams[i].Namespace, firstB12+2*i, 2)
+		return err
+	})
+}
+
+// measure stores posts of the teams, starts Herald and measures it.
+func (b *b12) measure(ctx context.Context, teams []stack.Team, posts int) (g *grown, err error) {
+	g = &grown{Posts: posts, Teams: len(teams)}
+	started := time.Now()
+	stored, err := b.stack.StorePosts(ctx, posts, func(i int) *v1alpha1.Post {
+		return b.stored(teams, i, started.Add(-time.Duration(posts-i)*between))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := b.stack.StartHerald(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.awaitQuiet(ctx); err != nil {
+		return nil, err
+	}
+	for _, p := range b.stack.Herald() {
+		now, _ := stack.Memory(p.PID())
+		if p.Name == processes.Manager {
+			g.Manager = inMiB(now)
+		} else {
+			g.APIServer = inMiB(now)
+		}
+	}
+	if g.List, err = b.requests(ctx, growthPages, b.pages(teams)); err != nil {
+		return nil, err
+	}
+	creates, err := newPosts(b.stack.APIURL("/posts"), teams)
+	if err != nil {
+		return nil, err
+	}
+	if g.Create, err = b.requests(ctx, growthCreates, creates); err != nil {
+		return nil, err
+	}
+	if g.Settled, err = b.settle(ctx); err != nil {
+		return nil, err
+	}
+	b.logf("  B12: %d posts of %d team(s): %+v", g.Posts, g.Teams, *g)
+	return g, errors.Join(b.stack.StopHerald(), stored.Remove(ctx), b.clearTeams(ctx, teams), b.clear(ctx))
+}
+
+// stored returns the i-th post as it is stored: four of five are finished, and the others wait for their time.
+func (b *b12) stored(teams []stack.Team, i int, at time.Time) *v1alpha1.Post {
+	team, waits := teams[i%len(teams)], (i+i/len(teams))%waitingOf == 0
+	due := at
+	if waits {
+		due = at.Add(farAhead + time.Duration(i)*between)
+	}
+	post := b.texts().post(team, i, due, fmt.Sprint("stored ", i), 0, 1)
+	post.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"}
+	post.Name, post.GenerateName = "p"+strings.ToLower(rand.Text()[:25]), ""
+	post.Annotations[v1alpha1.BornAnnotation] = v1alpha1.NewTime(at).String()
+	post.UID, post.Generation, post.CreationTimestamp = uuid.NewUUID(), 1, metav1.NewTime(at)
+	if waits {
+		b.sample.accepted.DeepCopyInto(&post.Status)
+		return post
+	}
+	b.sample.posted.DeepCopyInto(&post.Status)
+	when := v1alpha1.NewTime(at)
+	post.Status.FinishedAt, post.Status.FinishedOn = &when, at.UTC().Format(time.DateOnly)
+	for n := range post.Status.Targets {
+		post.Status.Targets[n].PostedAt = &when
+	}
+	return post
+}
+
+// awaitQuiet waits until Herald has written nothing for a while, so that its start is over.
+func (b *b12) awaitQuiet(ctx context.Context) error {
+	before := -1.0
+	return until(ctx, quietFor, "Herald has started", func(ctx context.Context) (bool, error) {
+		writes, err := b.writes(ctx)
+		if err != nil {
+			return false, err
+		}
+		now := writes.Of("posts")
+		quiet := now == before
+		before = now
+		return quiet, nil
+	})
+}
+
+// pages returns requests for each team's first page.
+func (b *b12) pages(teams []stack.Team) (requests []bare.Request) {
+	for _, team := range teams {
+		requests = append(requests, bare.Request{Method: http.MethodGet, URL: b.stack.APIURL("/posts"), Key: team.Token, Status: http.StatusOK})
+	}
+	return requests
+}
+
+// newPosts returns requests that create a scheduled post of each team.
+func newPosts(url string, teams []stack.Team) (requests []bare.Request, err error) {
+	for _, team := range teams {
+		body, err := json.Marshal(map[string]any{
+			"category":     v1alpha1.CategoryText,
+			"scheduled_at": time.Now().Add(farAhead).UTC().Format(time.RFC3339),
+			"targets":      []map[string]string{{"connection_id": team.Connections[0].Name, "caption": "A new post beside many others"}},
+		})
+		if err != nil {
+			return nil, err
+		}
+		requests = append(requests, bare.Request{Method: http.MethodPost, URL: url, Key: team.Token, Body: body, Status: http.StatusCreated})
+	}
+	return requests, nil
+}
+
+// requests sends requests in rotation and returns their latency.
+func (b *b12) requests(ctx context.Context, count int, requests []bare.Request) (bare.Latency, error) {
+	child, err := b.bare(ctx, bare.Ask, "", bare.Config{
+		InFlight: growthInFlight, Warm: b.scaled(count / 10), Count: b.scaled(count), Requests: requests,
+	})
+	if err != nil {
+		return bare.Latency{}, err
+	}
+	result, err := child.Finish()
+	if err != nil {
+		return bare.Latency{}, err
+	}
+	return *result.Latency, nil
+}
+
+// settle delivers a crowd of posts of the other teams, and returns how many are settled per second.
+func (b *b12) settle(ctx context.Context) (perSecond float64, err error) {
+	posts := b.scaled(growthDue)
+	lead := 2*time.Duration(posts)*b.texts().lead + leadMargin
+	due := time.Now().Add(lead).Truncate(time.Second)
+	numbers := make([]int, posts)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	err = inParallel(ctx, numbers, func(ctx context.Context, i int) error {
+		team := b.connected[i%len(b.connected)]
+		accounts := len(team.Connections)
+		return b.stack.Kubernetes.Create(ctx, b.texts().post(team, i, due, fmt.Sprintf("due %d", i), i%accounts, (i+1)%accounts))
+	})
+	if err != nil {
+		return 0, err
+	}
+	if err := waitUntil(ctx, due); err != nil {
+		return 0, err
+	}
+	err = until(ctx, pollEvery, "the posts are settled", func(ctx context.Context) (bool, error) {
+		for _, team := range b.connected {
+			left, err := b.posts.Namespace(team.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.finished!=true", Limit: 1})
+			if err != nil || len(left.Items) > 0 {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+	return measure.Rounded(float64(posts)/time.Since(due).Seconds(), 1), err
+}
+
+// clearTeams removes the posts that the requests have created.
+func (b *b12) clearTeams(ctx context.Context, teams []stack.Team) error {
+	return inParallel(ctx, teams, func(ctx context.Context, team stack.Team) error { return b.removePosts(ctx, team.Namespace) })
+}
