@@ -201,7 +201,7 @@ func TestNotifierWithoutSecret(t *testing.T) {
 				t.Errorf("%s: %d notifiers and %d Secrets", tc.reason, len(n.stored), len(n.secrets))
 			}
 			for _, secret := range n.secrets {
-				if string(secret.Data["secret"]) != made.SigningSecret || secret.Name != n.stored["n"].Spec.SecretRef.Name || secret.OwnerReferences[0].UID != "u" {
+				if string(secret.Data["secret"]) != made.SigningSecret || secret.Name != n.stored["n"].Spec.SecretRef.Name || !metav1.IsControlledBy(secret, n.stored["n"]) {
 					t.Errorf("%s: the Secret is %v", tc.reason, secret)
 				}
 			}

@@ -4,12 +4,16 @@
 package bridge_test
 
 import (
+	"bytes"
 	"encoding/base64"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
@@ -85,6 +89,7 @@ func TestNotifierCreatedAgain(t *testing.T) {
 		"Slack":   {"the stored URL cannot be compared", v1alpha1.FormatSlack, nil, nil, "CONFLICT"},
 		"Other":   {"the name is taken", v1alpha1.FormatStandardWebhooks, other, nil, "CONFLICT"},
 		"Mail":    {"the name is taken", v1alpha1.FormatEmail, other, nil, "CONFLICT"},
+		"Signed":  {"a notifier without a Secret has the name", v1alpha1.FormatEmail, func(c *bridge.NotifierContent) { *c = *hooks() }, nil, "CONFLICT"},
 		"Deleted": {"the notifier is about to disappear", v1alpha1.FormatStandardWebhooks, nil, deleted, "CONFLICT"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -183,5 +188,43 @@ func TestSlackURLReplaced(t *testing.T) {
 	current := n.secrets[n.stored["n"].Spec.SecretRef.Name]
 	if got := string(current.Data[v1alpha1.NotifierURLKey]); got != content.URL || n.stored["n"].Spec.URL != "" {
 		t.Errorf("the Secret has %q, and the notifier %q", got, n.stored["n"].Spec.URL)
+	}
+}
+
+// TestNotifierAbandoned verifies that a notifier whose Secret cannot be stored is deleted, and what an operator learns.
+func TestNotifierAbandoned(t *testing.T) {
+	t.Parallel()
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s", nil)
+	const left, forbidden = `namespace=team-a name=n error="read: connection reset by peer"`, `namespace=team-a error="secrets \"s\" is forbidden`
+	for name, tc := range map[string]struct {
+		reason           string
+		secret, deleting error
+		want             string
+		logged           []string
+	}{
+		"Deleted":   {"the user can repeat the request", apierrors.NewBadRequest("no"), nil, "internal", nil},
+		"Gone":      {"somebody else has just deleted it", apierrors.NewBadRequest("no"), apierrors.NewNotFound(resourceNotifiers, "n"), "internal", nil},
+		"Left":      {"an operator may delete it", apierrors.NewBadRequest("no"), errLost, "internal", []string{left}},
+		"Forbidden": {"an operator has to grant a right", denied, nil, "CONFLICT", []string{forbidden}},
+		"Both":      {"both need an operator", denied, errLost, "CONFLICT", []string{forbidden, left}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n, service := newNotifiers()
+			var log bytes.Buffer
+			service.Log = slog.New(slog.NewTextHandler(&log, nil))
+			n.faultsOfSecrets, n.deleting = []fault{{err: tc.secret}}, tc.deleting
+			if _, err := service.CreateNotifier(t.Context(), person, "n", hooks()); code(err) != tc.want || (len(n.stored) == 0) != (tc.deleting == nil) {
+				t.Errorf("%s: error %v, want %q; %d notifiers are left", tc.reason, err, tc.want, len(n.stored))
+			}
+			if lines := strings.Count(log.String(), "\n"); lines != len(tc.logged) {
+				t.Errorf("%s: %d lines are logged, want %d: %s", tc.reason, lines, len(tc.logged), &log)
+			}
+			for _, line := range tc.logged {
+				if !strings.Contains(log.String(), line) {
+					t.Errorf("%s: logged %q, want %s", tc.reason, &log, line)
+				}
+			}
+		})
 	}
 }
