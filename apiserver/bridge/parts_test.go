@@ -4,8 +4,11 @@
 package bridge_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +86,33 @@ func TestCreatePartUpload(t *testing.T) {
 			if diff := cmp.Diff(tc.calls, tc.parts.calls); diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", name, tc.reason, diff)
 			}
+		}
+	}
+}
+
+// TestPartsInLog verifies what an operator learns about a store that does not accept parts.
+func TestPartsInLog(t *testing.T) {
+	t.Parallel()
+	const file, kept, wrapped = "namespace=team-a media=m", `error="read: connection reset by peer"`, `: read: connection reset by peer"`
+	for name, tc := range map[string]struct {
+		reason string
+		parts  *parts
+		logged []string
+	}{
+		"Large":      {"nothing is wrong", &parts{}, nil},
+		"NotBegun":   {"the store has no uploads in parts", &parts{beginning: errLost}, []string{wrapped}},
+		"NotSigned":  {"the access key may not list parts", &parts{signing: errLost}, []string{wrapped}},
+		"NotAborted": {"the store keeps the parts for some days", &parts{signing: errLost, fails: errLost}, []string{kept, wrapped}},
+	} {
+		s, log := withFiles(&files{stored: map[string]*v1alpha1.Media{}}), &bytes.Buffer{}
+		s.Parts, s.Log = tc.parts, slog.New(slog.NewTextHandler(log, nil))
+		in := bridge.CreateMediaUpload{Spec: v1alpha1.MediaSpec{FileName: "a.mp4", MimeType: v1alpha1.MimeMP4, SizeBytes: store.PartSize + 1}}
+		if _, _, err := s.CreatePartUpload(t.Context(), caller, in); err != nil {
+			t.Errorf("%s: %v (%s)", name, err, tc.reason)
+		}
+		lines := slices.Collect(strings.Lines(log.String()))
+		if !slices.EqualFunc(lines, tc.logged, func(line, want string) bool { return strings.Contains(line, file) && strings.Contains(line, want) }) {
+			t.Errorf("%s: logged %q, want %q (%s)", name, lines, tc.logged, tc.reason)
 		}
 	}
 }
