@@ -68,13 +68,16 @@ func TestDetailFields(t *testing.T) {
 	titled, untitled, both := target("tube"), target("tube"), target("acme")
 	titled.YouTube, both.YouTube = &v1alpha1.YouTubeOptions{Title: "Launch"}, &v1alpha1.YouTubeOptions{Title: "Launch"}
 	p.Spec.Targets = []v1alpha1.PostTarget{titled, untitled, both}
-	p.Status.Targets = []v1alpha1.TargetStatus{{Index: 2, ExternalURL: "https://x/7"}}
+	p.Status.Targets = []v1alpha1.TargetStatus{{Index: 2, ExternalURL: "https://x/7", PostedAt: v1alpha1.NewTimePtr(now)}}
 	got, err := service(&posts{stored: map[string]*v1alpha1.Post{"p1": p}}, c).GetPost(t.Context(), caller, "p1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got.ScheduledAt == nil || !got.ScheduledAt.Equal(now.Add(time.Hour)) || len(got.Cards) != 1 || got.Media != nil {
 		t.Errorf("its time is %v, its cards %v, its media %v", got.ScheduledAt, got.Cards, got.Media)
+	}
+	if len(got.PostedAt) != 3 || !got.PostedAt[1].IsZero() || !got.PostedAt[2].Equal(now) {
+		t.Errorf("it was posted at %v, want only the last target, at %s", got.PostedAt, now)
 	}
 	var told []string
 	for _, d := range got.Platforms {
