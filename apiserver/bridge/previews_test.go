@@ -23,7 +23,7 @@ import (
 func TestPreviews(t *testing.T) {
 	t.Parallel()
 	f := &files{stored: map[string]*v1alpha1.Media{
-		"m":       {ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "m", UID: "u"}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, Width: 4, Height: 3}},
+		"m":       {ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "m", UID: "u"}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded, Width: 4, Height: 3, DurationMillis: 1500}},
 		"pending": {ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "pending", UID: "p"}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaPending}},
 		"late":    {ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "late", UID: "l"}, Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaUploaded}},
 		"refused": {Spec: photo(nil), Status: v1alpha1.MediaStatus{Phase: v1alpha1.MediaRejected}},
@@ -31,7 +31,7 @@ func TestPreviews(t *testing.T) {
 	s := withFiles(f)
 	got, err := s.Previews(person).Of(t.Context(), "m")
 	want := bridge.MediaPreview{
-		URL: "https://store/team-a/u?valid=15m0s", FileName: "a.jpg", MimeType: v1alpha1.MimeJPEG, SizeBytes: 5, Width: 4, Height: 3, Phase: v1alpha1.MediaUploaded,
+		URL: "https://store/team-a/u?valid=15m0s", FileName: "a.jpg", MimeType: v1alpha1.MimeJPEG, SizeBytes: 5, Width: 4, Height: 3, Duration: 1500 * time.Millisecond, Phase: v1alpha1.MediaUploaded,
 	}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
