@@ -31,7 +31,9 @@ func TestPostsOfSchedule(t *testing.T) {
 	long := func(n int) func(*v1alpha1.PostScheduleSpec) {
 		return func(spec *v1alpha1.PostScheduleSpec) { spec.Texts[n] = strings.Repeat("a", 300) }
 	}
-	toBeta := func(spec *v1alpha1.PostScheduleSpec) { spec.Template.Targets = append(spec.Template.Targets, to("beta")...) }
+	toBeta := func(spec *v1alpha1.PostScheduleSpec) {
+		spec.Template.Targets = append(spec.Template.Targets, to("beta")...)
+	}
 	toSky := func(spec *v1alpha1.PostScheduleSpec) { spec.Template.Targets[0].ConnectionRef.Name = "sky" }
 	for name, tc := range map[string]struct {
 		reason  string

@@ -19,6 +19,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/apiserver/bridge"
+	"github.com/herald-social/herald/apiserver/limits"
 	"github.com/herald-social/herald/platforms"
 )
 
@@ -123,7 +124,7 @@ func inEdit(edit func(*v1alpha1.PostScheduleSpec)) func(*v1alpha1.PostSchedule) 
 	return func(of *v1alpha1.PostSchedule) { edit(&of.Spec) }
 }
 
-// TestListSchedules verifies which schedules are listed, and in which order.
+// TestListSchedules verifies which schedules are listed, in which order, and what the list costs.
 func TestListSchedules(t *testing.T) {
 	t.Parallel()
 	s, stored, _ := withSchedules()
@@ -133,13 +134,15 @@ func TestListSchedules(t *testing.T) {
 		stored.stored[name] = of
 	}
 	terminating(stored.stored["gone"])
-	found, err := s.ListSchedules(t.Context(), caller)
+	ctx, meter := limits.WithMeter(t.Context())
+	meter.Parts(6) // ten cost a request
+	found, err := s.ListSchedules(ctx, caller)
 	var names []string
 	for _, of := range found {
 		names = append(names, of.Name)
 	}
-	if want := []string{"friday", "monday", "tuesday"}; err != nil || !slices.Equal(names, want) {
-		t.Errorf("%v, %v; want %v, without the deleted schedule", names, err, want)
+	if want := []string{"friday", "monday", "tuesday"}; err != nil || !slices.Equal(names, want) || meter.Requests() != 1 {
+		t.Errorf("%v, %v; want %v, without the deleted schedule; it costs %d requests, want 1", names, err, want, meter.Requests())
 	}
 	drafts := bridge.Caller{Namespace: caller.Namespace, Scopes: []bridge.Scope{"none"}}
 	if _, err := s.ListSchedules(t.Context(), drafts); code(err) != "INSUFFICIENT_SCOPE" {
