@@ -432,6 +432,9 @@ func TestListCandidates(t *testing.T) {
 			if code(err) != tc.want || asked != tc.asked || len(s.events.written) > 0 {
 				t.Errorf("%s: %v, called %v, audit log %v", tc.reason, err, asked, s.events.written)
 			}
+			if listed := pageOf(t, s.Service, person, postindex.Query{Limit: 1}); listed.Total != s.posts.updates {
+				t.Errorf("%s: %d posts are listed after %d writes", tc.reason, listed.Total, s.posts.updates)
+			}
 		})
 	}
 }

@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,25 @@ func TestSearchTerms(t *testing.T) {
 		"None":   {"a draft may have no text", v1alpha1.PostSpec{Targets: []v1alpha1.PostTarget{to("a", "", "")}}, ""},
 	} {
 		if got := wordsOf(&v1alpha1.Post{Spec: tc.spec}); got != tc.want {
+			t.Errorf("%s: %s: got %q, want %q", name, tc.reason, got, tc.want)
+		}
+	}
+}
+
+// TestQueryWords verifies which words of a search are compared, and in which order.
+func TestQueryWords(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, typed string
+		want          []string
+	}{
+		"Plain":   {"case and diacritics do not matter", "Grün", []string{"grun"}},
+		"Longest": {"long words are rare", "a launch at noon", []string{"launch", "noon", "at", "a"}},
+		"Equal":   {"the typed order decides", "red one for you", []string{"red", "one", "for", "you"}},
+		"Many":    {"each word takes time", "a launch at noon in seven days", []string{"launch", "seven", "noon", "days", "at", "in"}},
+		"None":    {"the search has no words", "  ", nil},
+	} {
+		if got := QueryWords(tc.typed); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %s: got %q, want %q", name, tc.reason, got, tc.want)
 		}
 	}
