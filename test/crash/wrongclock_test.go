@@ -109,7 +109,7 @@ func (w *wrong) skew(ctx context.Context) (time.Duration, error) {
 func (w *wrong) expectSkew(ctx context.Context, ahead time.Duration) {
 	GinkgoHelper()
 	Eventually(w.skew).WithArguments(ctx).Should(BeNumerically("~", ahead, measuredTo), "%s reports how far its clock is ahead", w.name)
-	const line = "This machine's clock differs from that of the Kubernetes API, which Herald uses"
+	const line = "This machine's clock differs from the Kubernetes API's clock, which Herald uses"
 	log := func(g Gomega) string {
 		text, err := os.ReadFile(inFolder(w.name + ".log"))
 		g.Expect(err).NotTo(HaveOccurred())
