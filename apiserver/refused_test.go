@@ -197,7 +197,7 @@ var _ = Describe("a large post", func() {
 		Entry("with text that JSON stores in six bytes per character",
 			strings.Replace(pages(1, strings.Repeat("<", 60_000), inAnHour()), `"targets":[`, `"targets":[{"connection_id":"acme-x","caption":"counted"},`, 1),
 			"targets: the post takes 360"),
-		Entry("of ampersands, as a draft", pages(1, strings.Repeat("&", 60_000), draft), "a post may take at most 262144; shorten the captions, or make several posts"),
+		Entry("of ampersands, as a draft", pages(1, strings.Repeat("&", 60_000), draft), "a post may take at most 262144; shorten the captions, or create several posts"),
 		Entry("with more text than allowed, as a draft", pages(14, strings.Repeat("a", 60_000), draft), "targets: the post takes 84"),
 		Entry("whose one caption is too long", pages(1, strings.Repeat("a", 65_537)), "targets[0].caption: must have at most 65536 characters"),
 	)

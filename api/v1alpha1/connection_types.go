@@ -33,7 +33,7 @@ const (
 
 // ConnectionSpec identifies the connected account.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.server) == (self.platform == 'mastodon')",message="server is required for Mastodon, and not allowed for other platforms",messageExpression="has(self.server) ? 'server is only allowed for Mastodon; remove it' : 'a Mastodon connection requires server, such as https://mastodon.example'",fieldPath=".server"
+// +kubebuilder:validation:XValidation:rule="has(self.server) == (self.platform == 'mastodon')",message="server is required for Mastodon, and not allowed for other platforms",messageExpression="has(self.server) ? 'server is only allowed for Mastodon; remove it' : 'a Mastodon connection requires a server, such as https://mastodon.example'",fieldPath=".server"
 // +kubebuilder:validation:XValidation:rule="!has(self.server) || self.accountID.endsWith('@' + self.server.substring(8))",message="the accountID of a Mastodon connection must end in @ and its server's host, such as 109300000000000001@mastodon.example",fieldPath=".accountID"
 // +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(oldSelf.server) || self.server == oldSelf.server",message="a connection's server cannot be changed; create another Connection instead",fieldPath=".server"
 type ConnectionSpec struct {

@@ -80,7 +80,7 @@ type MediaSpec struct {
 
 // MediaSource is a file on a public web server.
 type MediaSource struct {
-	// url of the file. It must start with https:// and lead to a public address, because the manager does not fetch from its own network.
+	// url of the file. It must start with https:// and resolve to a public address, because the manager does not fetch from its own network.
 	// Users who can read the Media can see it, so it must not contain a secret. Conditions and events omit everything after its path.
 	// +required
 	// +kubebuilder:validation:MinLength=9

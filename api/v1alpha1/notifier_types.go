@@ -57,7 +57,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.format == 'email' || !has(self.email)",message="email is only allowed for format email; remove it",fieldPath=".email"
 // +kubebuilder:validation:XValidation:rule="self.format != 'email' || has(self.email)",message="format email requires email",fieldPath=".email"
 // +kubebuilder:validation:XValidation:rule="self.format != 'email' || !has(self.url)",message="url is not allowed for format email; list the recipients in email.to",fieldPath=".url"
-// +kubebuilder:validation:XValidation:rule="self.format != 'email' || !has(self.secretRef)",message="secretRef is not allowed for format email: the mail server is part of Herald's configuration; remove it",fieldPath=".secretRef"
+// +kubebuilder:validation:XValidation:rule="self.format != 'email' || !has(self.secretRef)",message="secretRef is not allowed for format email; remove it: the mail server is part of Herald's configuration",fieldPath=".secretRef"
 // +kubebuilder:validation:XValidation:rule="self.format != 'standard-webhooks' || has(self.url)",message="format standard-webhooks requires url",fieldPath=".url"
 // +kubebuilder:validation:XValidation:rule="self.format != 'standard-webhooks' || has(self.secretRef)",message="format standard-webhooks requires secretRef, whose secret signs the requests",fieldPath=".secretRef"
 // +kubebuilder:validation:XValidation:rule="self.format != 'slack' || has(self.url) != has(self.secretRef)",message="format slack requires either secretRef, with the URL in the key url, or url",fieldPath=".secretRef"
@@ -68,7 +68,7 @@ type NotifierSpec struct {
 	// +kubebuilder:default=standard-webhooks
 	Format NotifierFormat `json:"format,omitempty"`
 
-	// url is the receiver's URL. It must start with https:// and lead to a public address. Redirects are not followed. Users who can
+	// url is the receiver's URL. It must start with https:// and resolve to a public address. Redirects are not followed. Users who can
 	// read the Notifier can see it; the URL of format slack is a secret, so keep it in the Secret that secretRef names.
 	// +optional
 	// +kubebuilder:validation:MinLength=9

@@ -135,21 +135,26 @@ func TestUpdateNotifier(t *testing.T) {
 			if got := code(err); got != tc.want || err != nil && !strings.Contains(err.Error(), tc.says) {
 				t.Fatalf("%s: error %v (%s), want %q: %s", tc.reason, err, got, tc.want, tc.says)
 			}
-			after := n.stored["n"]
-			if after.Generation != tc.generation || after.Spec.SecretRef == nil || after.Spec.SecretRef.Name != "s" {
-				t.Errorf("%s: generation %d and Secret %v, want %d and the same Secret", tc.reason, after.Generation, after.Spec.SecretRef, tc.generation)
-			}
-			var recorded []string
-			if tc.generation > 1 {
-				recorded = []string{"NotifierEditedByPerson"}
-			}
-			if got := reasonsOf(trail); !slices.Equal(got, recorded) || tc.generation > 1 && after.Annotations[v1alpha1.LastAuthorAnnotation] != person.Author {
-				t.Errorf("%s: recorded %q, want %q, with the author %v", tc.reason, got, recorded, after.Annotations)
-			}
+			verifyUpdate(t, tc.reason, n.stored["n"], trail, tc.generation)
 			if known, ok := errors.AsType[*bridge.Error](err); ok && tc.version == "u.0" && (!known.Stale || known.ChangedBy != "ada") {
 				t.Errorf("%s: stale %v, changed by %q", tc.reason, known.Stale, known.ChangedBy)
 			}
 		})
+	}
+}
+
+// verifyUpdate verifies a notifier's generation and Secret, and what was recorded about its change.
+func verifyUpdate(t *testing.T, reason string, after *v1alpha1.Notifier, trail *events, generation int64) {
+	t.Helper()
+	if after.Generation != generation || after.Spec.SecretRef == nil || after.Spec.SecretRef.Name != "s" {
+		t.Errorf("%s: generation %d and Secret %v, want %d and the same Secret", reason, after.Generation, after.Spec.SecretRef, generation)
+	}
+	var recorded []string
+	if generation > 1 {
+		recorded = []string{"NotifierEditedByPerson"}
+	}
+	if got := reasonsOf(trail); !slices.Equal(got, recorded) || generation > 1 && after.Annotations[v1alpha1.LastAuthorAnnotation] != person.Author {
+		t.Errorf("%s: recorded %q, want %q, with the author %v", reason, got, recorded, after.Annotations)
 	}
 }
 

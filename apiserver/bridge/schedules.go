@@ -124,7 +124,7 @@ func (s *Service) mayWriteSchedule(caller Caller) error {
 	return s.mayEndSchedule(caller)
 }
 
-// mayEndSchedule rejects a caller that is not allowed to publish, because a schedule publishes without a person's
+// mayEndSchedule rejects a caller that is not allowed to publish, because a schedule publishes without human
 // review.
 func (s *Service) mayEndSchedule(caller Caller) error {
 	if err := require(caller, ScopePublish); err != nil {

@@ -28,7 +28,7 @@ const (
 	saveEvery = 10 * time.Second
 	// saveIdle is how old the stored progress may become while nothing is sent, so that a new leader reads few posts.
 	saveIdle = 6 * time.Hour
-	// checkEvery is the pause between checks of the Secret, the team, and the deadlines of connections.
+	// checkEvery is the interval between checks of the Secret, the team, and the deadlines of Connections.
 	checkEvery = time.Minute
 	// checkMissing is the pause between checks of a new Notifier's Secret that does not exist.
 	checkMissing = 2 * time.Second
@@ -176,7 +176,7 @@ func (w *worker) isDirty() bool {
 	return w.dirty
 }
 
-// step reads events, sends at most one notification, and stores the progress, each if it is due. It returns the pause
+// step reads events, sends at most one notification, and stores the progress, if they are due. It returns the time
 // until the next step.
 func (w *worker) step(ctx context.Context) (time.Duration, error) {
 	if err := w.catchUp(ctx); err != nil {

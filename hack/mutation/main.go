@@ -66,7 +66,7 @@ type run struct {
 }
 
 func main() {
-	least := flag.Float64("least", 90, "percentage of the mutants that must be detected")
+	least := flag.Float64("least", 99, "percentage of the mutants that must be detected")
 	root := flag.String("root", ".", "folder of the module")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

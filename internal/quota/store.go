@@ -86,7 +86,7 @@ func (s *UsageStore) Read(ctx context.Context, namespace string, counter v1alpha
 }
 
 // Amend changes or creates a Usage, if there is anything to store. After a conflict, it calls change again. change must
-// not use the store.
+// not use the store, and should be fast: other writers wait for it.
 func (s *UsageStore) Amend(ctx context.Context, namespace string, counter v1alpha1.UsageSpec, change func(*v1alpha1.Usage) error) error {
 	key := types.NamespacedName{Namespace: namespace, Name: Name(&counter)}
 	writer := s.writers[maphash.Comparable(s.seed, key)%uint64(len(s.writers))]

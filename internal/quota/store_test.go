@@ -165,68 +165,6 @@ func TestRaceOfOnePostCountsOnce(t *testing.T) {
 	}
 }
 
-// writes counts the calls of UpdateStatus. If entered is set, each call reports itself there and waits for proceed.
-type writes struct {
-	quota.API
-
-	count            atomic.Int64
-	entered, proceed chan struct{}
-}
-
-func (w *writes) UpdateStatus(ctx context.Context, u *v1alpha1.Usage) (*v1alpha1.Usage, error) {
-	w.count.Add(1)
-	if w.entered != nil {
-		w.entered <- struct{}{}
-		<-w.proceed
-	}
-	return w.API.UpdateStatus(ctx, u)
-}
-
-// The requests of one process wait for each other instead of conflicting, so that each needs one write.
-func TestWritersOfOneProcessDoNotConflict(t *testing.T) {
-	t.Parallel()
-	namespace := team(t, "in-turn")
-	api := &writes{API: quota.NewAPI(env.Client, env.Client)}
-	store := quota.NewUsageStore(api)
-	var racing sync.WaitGroup
-	for i := range limit {
-		racing.Go(func() {
-			if ok, err := reserveOrConfirm(t.Context(), store, namespace, fmt.Sprint("p", i), ""); err != nil || !ok {
-				t.Errorf("post %d: granted %v, error %v", i, ok, err)
-			}
-		})
-	}
-	racing.Wait()
-	if got := api.count.Load(); got != limit {
-		t.Errorf("%d writes of %d requests", got, limit)
-	}
-}
-
-// A request that waits for another writer ends with its own context.
-func TestWaitingWriterEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	namespace := team(t, "waiting")
-	api := &writes{API: quota.NewAPI(env.Client, env.Client), entered: make(chan struct{}), proceed: make(chan struct{})}
-	store := quota.NewUsageStore(api)
-	var writing sync.WaitGroup
-	writing.Go(func() {
-		if _, err := reserveOrConfirm(t.Context(), store, namespace, "first", ""); err != nil {
-			t.Error(err)
-		}
-	})
-	<-api.entered
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	if _, err := reserveOrConfirm(ctx, store, namespace, "second", ""); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v, want the context's", err)
-	}
-	close(api.proceed)
-	writing.Wait()
-	if got := api.count.Load(); got != 1 {
-		t.Errorf("%d writes, want only the first request's", got)
-	}
-}
-
 func TestUsagesAreIndependent(t *testing.T) {
 	t.Parallel()
 	store, ctx := replica(t), t.Context()

@@ -26,8 +26,8 @@ type Options struct {
 	// Service is the name of the process in the collector, Version is its version, and Instance identifies it among the
 	// others. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
 	Service, Version, Instance string
-	// SamplingRatio is the share of traces that are recorded, from 0 to 1, among those for which no request has made the
-	// decision. Nil leaves the decision to OTEL_TRACES_SAMPLER.
+	// SamplingRatio is the fraction of traces to sample, from 0 to 1, for requests that carry no sampling decision. If nil,
+	// OTEL_TRACES_SAMPLER applies.
 	SamplingRatio *float64
 	// Log receives delivery errors.
 	Log *slog.Logger

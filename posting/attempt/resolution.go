@@ -36,7 +36,7 @@ type Resolution struct {
 func (r Resolution) Published() bool { return r.Unnamed || r.ExternalID != "" || r.ExternalURL != "" }
 
 // ParseResolutions parses the social.herald.dev/settle annotation, a comma-separated list of "<index>=posted:<id>",
-// "<index>=posted:<https address>", "<index>=posted" and "<index>=not-sent". URLs may contain commas, so a comma
+// "<index>=posted:<https URL>", "<index>=posted" and "<index>=not-sent". URLs may contain commas, so a comma
 // separates entries only if a number and "=" follow.
 func ParseResolutions(value string) ([]Resolution, error) {
 	var resolutions []Resolution

@@ -200,7 +200,7 @@ func TestFiles(t *testing.T) {
 		{"a hundred full cards", "the page can show them all", tree(bare("threads"), cards(full...)...), ""},
 		{
 			"one card too many", "no platform shows as many", draft(tree(bare("threads"), cards(append(full[:99:99], 21)...)...)),
-			"spec.tree.cards: Invalid value: 2001: the post names 2001 different media files, and may name at most 2000; make several posts of it",
+			"spec.tree.cards: Invalid value: 2001: the post names 2001 different media files, and can name at most 2000; create several posts of it",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

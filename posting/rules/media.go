@@ -31,7 +31,7 @@ func ValidateFiles(post *v1alpha1.Post) field.ErrorList {
 	}
 	// Only trees can have that many files.
 	return field.ErrorList{field.Invalid(field.NewPath("spec", "tree", "cards"), n,
-		fmt.Sprintf("the post names %d different media files, and may name at most %d; make several posts of it", n, maxFiles))}
+		fmt.Sprintf("the post names %d different media files, and can name at most %d; create several posts of it", n, maxFiles))}
 }
 
 // images checks an image post's media, in drafts too, as with all limits that the contract does not postpone.

@@ -37,9 +37,9 @@ func (v *validation) size(spec *field.Path) field.ErrorList {
 	}
 	if most <= 0 {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
-			"the outcomes of this many cards and targets cannot be stored; make several posts with fewer targets each")}
+			"the outcomes of this many cards and targets cannot be stored; create several posts with fewer targets each")}
 	}
 	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
 		"the post takes %d bytes to store, with its annotations and each <, > and & as 6, and a post may take at most %d; "+
-			"shorten the %s, or make several posts with fewer targets each", bytes, most, texts))}
+			"shorten the %s, or create several posts with fewer targets each", bytes, most, texts))}
 }

@@ -56,7 +56,7 @@ func (s *server) restart(ctx context.Context) {
 	s.again(ctx)
 }
 
-// again starts the killed program and waits for the API.
+// again restarts the killed program and waits for the API.
 func (s *server) again(ctx context.Context) {
 	s.launch()
 	Eventually(func() error { return k8s.List(ctx, &corev1.NamespaceList{}) }).Should(Succeed(), "the API answers again")
@@ -64,9 +64,9 @@ func (s *server) again(ctx context.Context) {
 
 // launch starts the killed program.
 func (s *server) launch() {
-	log, err := os.OpenFile(filepath.Join(folder, s.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(filepath.Join(folder, s.name+".log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	Expect(err).NotTo(HaveOccurred())
-	s.now = launch(log, false, func() *exec.Cmd { return exec.Command(s.argv[0], s.argv[1:]...) })
+	s.now = launch(log, func() *exec.Cmd { return exec.Command(s.argv[0], s.argv[1:]...) })
 }
 
 // kill ends the program like kill -9.

@@ -4,11 +4,17 @@
 package crash_test
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -17,10 +23,16 @@ import (
 
 // process is a child process of the test.
 type process struct {
+	command func() *exec.Cmd
+	log     *os.File
+	// began is the size of the log when the program started.
+	began int64
+
 	mu  sync.Mutex
 	cmd *exec.Cmd
-	// stopped means that the test stopped the process, so that it is not restarted.
-	stopped bool
+	// stopped means that the test stopped the process, so that it is not restarted. restarts counts its restarts.
+	stopped  bool
+	restarts int
 	// done is closed when the process has exited and is not restarted.
 	done chan struct{}
 	// flags are the manager's additional flags; of is its version.
@@ -57,52 +69,92 @@ func inFolder(path string) string {
 	return filepath.Join(folder, path)
 }
 
-// start runs one of the suite's programs, with its log in the test's directory. A program that exits before the test
-// stops it is restarted, as in Kubernetes: on a busy machine, a manager cannot always renew its lease.
+// start runs one of the suite's programs, with its log in the test's directory.
 func start(program, name string, environment []string, args ...string) *process {
-	log, err := os.OpenFile(filepath.Join(folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(filepath.Join(folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	Expect(err).NotTo(HaveOccurred())
-	return launch(log, true, func() *exec.Cmd {
+	return launch(log, func() *exec.Cmd {
 		cmd := exec.Command(inFolder(program), args...)
 		cmd.Env = append(os.Environ(), environment...)
 		return cmd
 	})
 }
 
-// launch starts a program that ends with the test.
-func launch(log *os.File, restarts bool, command func() *exec.Cmd) *process {
-	run := func() (*exec.Cmd, error) {
-		cmd := command()
-		cmd.Stdout, cmd.Stderr = log, log
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		return cmd, cmd.Start()
-	}
-	cmd, err := run()
-	Expect(err).NotTo(HaveOccurred())
-	p := &process{cmd: cmd, done: make(chan struct{})}
+// launch starts a program that ends with the test. A manager that exits because it could not renew its lease is
+// restarted, as in Kubernetes. Any other exit that the test did not cause fails the suite at its end.
+func launch(log *os.File, command func() *exec.Cmd) *process {
+	p := &process{command: command, log: log, done: make(chan struct{})}
+	Expect(p.run()).To(Succeed())
 	go func() {
 		defer close(p.done)
 		defer log.Close()
-		for {
-			_ = cmd.Wait()
-			if !restarts || !p.restart(func() (*exec.Cmd, error) { cmd, err = run(); return cmd, err }) {
-				return
-			}
+		for ended := p.wait(); p.continues(ended); ended = p.wait() {
 		}
 	}()
 	return p
 }
 
-// restart runs the program again, unless the test stopped it.
-func (p *process) restart(run func() (*exec.Cmd, error)) bool {
+// run starts the program.
+func (p *process) run() error {
+	cmd := p.command()
+	cmd.Stdout, cmd.Stderr = p.log, p.log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	end, err := p.log.Seek(0, io.SeekEnd)
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err == nil {
+		p.cmd, p.began = cmd, end
+	}
+	return err
+}
+
+// wait waits until the program has exited, and returns what it has logged since its start.
+func (p *process) wait() string {
+	_ = p.cmd.Wait()
+	text, _ := io.ReadAll(io.NewSectionReader(p.log, p.began, math.MaxInt64-p.began))
+	return string(text)
+}
+
+// leaseLost matches the error with which a manager of this or an earlier version exits if it cannot renew its lease.
+var leaseLost = regexp.MustCompile(`the lease could not be renewed in time|leader election lost`)
+
+// continues restarts the program if it lost its lease. logged is its log.
+func (p *process) continues(logged string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
 		return false
 	}
-	var err error
-	p.cmd, err = run()
+	err := errors.New("it exited")
+	if leaseLost.MatchString(logged) {
+		p.restarts++
+		err = p.run()
+	}
+	if err != nil {
+		unexpected.add(fmt.Sprintf("%s: %v: %s", p.cmd.Path, err, logged[max(0, len(logged)-maxPrintedLog):]))
+	}
 	return err == nil
+}
+
+// exits collects the programs that exited although no test stopped them.
+type exits struct {
+	mu  sync.Mutex
+	all []string
+}
+
+var unexpected exits
+
+func (e *exits) add(exit string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, exit)
+}
+
+func (e *exits) list() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.all)
 }
 
 // alone disables leader election, which lets two managers work concurrently.
@@ -147,6 +199,13 @@ func (p *process) stop(with syscall.Signal) {
 // pause pauses a process; release resumes it as if no time had passed.
 func (p *process) pause()   { p.signal(syscall.SIGSTOP) }
 func (p *process) release() { p.signal(syscall.SIGCONT) }
+
+// timesRestarted returns how often the process was restarted.
+func (p *process) timesRestarted() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.restarts
+}
 
 func (p *process) signal(s syscall.Signal) {
 	p.mu.Lock()

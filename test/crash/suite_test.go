@@ -75,7 +75,7 @@ var _ = BeforeSuite(func() {
 	out, err := exec.Command("go", "build", "-tags", "crashpoints", "-o", folder+"/", repository+"/cmd/...").CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), string(out))
 
-	DeferCleanup(expectNoPanics)
+	DeferCleanup(expectNoFailures)
 	scheme := runtime.NewScheme()
 	Expect(corev1.AddToScheme(scheme)).To(Succeed())
 	Expect(coordinationv1.AddToScheme(scheme)).To(Succeed())
@@ -124,11 +124,12 @@ var _ = JustAfterEach(func() {
 	}
 })
 
-// panicked matches the beginning of a panic in a log. A program that exits is restarted, so that posts alone do not reveal
-// panics.
+// panicked matches the beginning of a panic in a log.
 var panicked = regexp.MustCompile(`(?m)^(panic|fatal error): .*|^.*Observed a panic.*`)
 
-func expectNoPanics() {
+// expectNoFailures expects that no program has panicked, or exited by itself.
+func expectNoFailures() {
+	Expect(unexpected.list()).To(BeEmpty(), "programs that no test stopped")
 	logs, err := filepath.Glob(inFolder("*.log"))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(logs).NotTo(BeEmpty())

@@ -292,6 +292,7 @@ var _ = Describe("Processes with wrong clocks", func() {
 			after := i.says(ctx, "after that", 0)
 			i.published(ctx, after)
 			i.hears(ctx, hears, 2)
+			Expect(i.manager.timesRestarted()).To(BeZero(), "the manager keeps its lease when its clock is set")
 			i.manager.kill()
 			i.manager.run("manager", managerConfiguration(), "--leader-identity", "crash")
 			restarted := i.says(ctx, "after a restart with the wrong clock", 0)

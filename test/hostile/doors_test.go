@@ -113,7 +113,7 @@ func doors(t *testing.T, under *target) {
 					own++
 				}
 			}
-			// There may be one line for each status, and another one after a minute.
+			// Each status is logged once, and again after a minute.
 			if own > 2*(len(answered)+1) {
 				t.Errorf("unauthenticated requests caused %d log lines", own)
 			}

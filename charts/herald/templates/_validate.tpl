@@ -4,7 +4,7 @@
 {{- $mistakes := list -}}
 {{- $v := .Values -}}
 {{- if not (include "herald.siteURL" .) -}}
-{{- $mistakes = append $mistakes "siteURL is required: set it to the address where clients reach the REST API, such as https://herald.example.com" -}}
+{{- $mistakes = append $mistakes "siteURL is required: set it to the URL where clients reach the REST API, such as https://herald.example.com" -}}
 {{- end -}}
 {{- $mistakes = concat $mistakes (include "herald.validate.namespaces" . | fromYamlArray) -}}
 {{- $mistakes = concat $mistakes (include "herald.validate.platforms" . | fromYamlArray) -}}
@@ -106,7 +106,7 @@
 {{- $mistakes = append $mistakes (printf "platforms.%s.clientID is required: tokens cannot be renewed without it" $name) -}}
 {{- end -}}
 {{- if and (eq $name "bluesky") (dig "clientSecret" "name" "" $platform) (not (hasPrefix "https://" (include "herald.siteURL" $))) -}}
-{{- $mistakes = append $mistakes (printf "platforms.bluesky.clientSecret.name: servers read Herald's document over HTTPS only, and siteURL is %s; write an address with https://" (include "herald.siteURL" $)) -}}
+{{- $mistakes = append $mistakes (printf "platforms.bluesky.clientSecret.name: servers read Herald's document over HTTPS only, and siteURL is %s; use a URL with https://" (include "herald.siteURL" $)) -}}
 {{- end -}}
 {{- if and (has $name (list "tiktok" "youtube")) (not $platform.clientSecret.name) -}}
 {{- $mistakes = append $mistakes (printf "platforms.%s.clientSecret.name is required: tokens cannot be renewed without the app's secret" $name) -}}
