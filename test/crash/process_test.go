@@ -87,9 +87,10 @@ func launch(log *os.File, command func() *exec.Cmd) *process {
 	Expect(p.run()).To(Succeed())
 	go func() {
 		defer close(p.done)
-		defer log.Close()
-		for ended := p.wait(); p.continues(ended); ended = p.wait() {
+		for p.continues(p.wait()) {
+			continue
 		}
+		_ = log.Close()
 	}()
 	return p
 }
