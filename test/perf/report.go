@@ -89,7 +89,10 @@ func (r *report) print(out io.Writer) {
 	_, _ = fmt.Fprintln(table, "\tmeasure\tfloor\tHerald\tratio\tgoal\t")
 	for _, row := range r.rows {
 		word := "met"
-		if !row.met {
+		switch {
+		case row.goal == "":
+			word = "–"
+		case !row.met:
 			word = "MISSED"
 		}
 		_, _ = fmt.Fprintln(table, strings.Join([]string{row.id, row.what, row.floor, row.herald, row.ratio, row.goal, word}, "\t"))
