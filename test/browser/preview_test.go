@@ -202,7 +202,7 @@ var _ = Describe("The accounts in the composer", func() {
 })
 
 var _ = Describe("Content that an account does not accept", func() {
-	const reason = "X accepts at most 4 images; leave some out, or post to the other accounts apart."
+	const reason = "X accepts at most 4 images; leave some out, or post to the other accounts separately."
 	checked := func(page *chrome.Page) []string {
 		GinkgoHelper()
 		names, err := chrome.Eval[[]string](page, `[...document.querySelectorAll(".picked:checked")].map((box) => box.closest("li").querySelector("label .soft").textContent)`)
