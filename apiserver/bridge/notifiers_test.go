@@ -27,7 +27,7 @@ type notifiers struct {
 	secrets                                  map[string]*corev1.Secret
 	faults, faultsOfSecrets, faultsOfUpdates []fault
 	conflicts, createSecrets                 int
-	// reading is the error of lists and reads, and deleting that of deletions.
+	// reading is the error for lists and reads, and deleting is the error for deletions.
 	reading, deleting error
 }
 

@@ -72,6 +72,19 @@ func TestSecretOfEachFormat(t *testing.T) {
 	}
 }
 
+// withNotifier returns a service of a team with the notifier "n". edit may be nil.
+func withNotifier(t *testing.T, format v1alpha1.NotifierFormat, edit func(*v1alpha1.Notifier)) (*notifiers, *bridge.Service) {
+	t.Helper()
+	n, service := newNotifiers()
+	if _, err := service.CreateNotifier(t.Context(), person, "n", contents()[format]); err != nil {
+		t.Fatal(err)
+	}
+	if edit != nil {
+		edit(n.stored["n"])
+	}
+	return n, service
+}
+
 // TestNotifierCreatedAgain repeats the creation of a notifier.
 func TestNotifierCreatedAgain(t *testing.T) {
 	t.Parallel()
@@ -94,13 +107,7 @@ func TestNotifierCreatedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n, service := newNotifiers()
-			if _, err := service.CreateNotifier(t.Context(), person, "n", contents()[tc.format]); err != nil {
-				t.Fatal(err)
-			}
-			if tc.stored != nil {
-				tc.stored(n.stored["n"])
-			}
+			n, service := withNotifier(t, tc.format, tc.stored)
 			again := contents()[tc.format]
 			if tc.change != nil {
 				tc.change(again)
@@ -139,13 +146,7 @@ func TestSecretReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n, service := newNotifiers()
-			if _, err := service.CreateNotifier(t.Context(), person, "n", contents()[tc.format]); err != nil {
-				t.Fatal(err)
-			}
-			if tc.stored != nil {
-				tc.stored(n.stored["n"])
-			}
+			n, service := withNotifier(t, tc.format, tc.stored)
 			before, trail := len(n.secrets), &events{}
 			service.Events = trail
 			replaced, err := service.ReplaceSecret(t.Context(), person, "n")
@@ -173,10 +174,7 @@ func TestSecretReplaced(t *testing.T) {
 // present version.
 func TestSlackURLReplaced(t *testing.T) {
 	t.Parallel()
-	n, service := newNotifiers()
-	if _, err := service.CreateNotifier(t.Context(), person, "n", contents()[v1alpha1.FormatSlack]); err != nil {
-		t.Fatal(err)
-	}
+	n, service := withNotifier(t, v1alpha1.FormatSlack, nil)
 	content := contents()[v1alpha1.FormatSlack]
 	content.URL = "https://hooks.slack.com/services/T0/B0/y"
 	if _, err := service.UpdateNotifier(t.Context(), person, "n", "u.0", content); code(err) != "CONFLICT" || len(n.secrets) != 1 {

@@ -90,7 +90,7 @@ func TestCreatePartUpload(t *testing.T) {
 	}
 }
 
-// TestPartsInLog verifies what an operator learns about a store that does not accept parts.
+// TestPartsInLog verifies the log lines about a store that does not accept parts.
 func TestPartsInLog(t *testing.T) {
 	t.Parallel()
 	const file, kept, wrapped = "namespace=team-a media=m", `error="read: connection reset by peer"`, `: read: connection reset by peer"`

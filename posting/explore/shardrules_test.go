@@ -50,7 +50,7 @@ func (x *shardExplorer) changed(v *version, change func(*v1alpha1.Post)) *versio
 	return x.explorer.intern(p)
 }
 
-// over is the time after which a call of an unknown claim is certain to be over, in milliseconds.
+// over is the longest time that a call of an unknown claim can take, in milliseconds.
 func (x *shardExplorer) over() int64 {
 	return (x.base.settings.SendWindow + x.base.capabilities.CallTimeout + x.base.settings.ClockMargin).Milliseconds()
 }
@@ -103,7 +103,7 @@ func (x *shardExplorer) decide(at shardMoment) shardDecision {
 	return d
 }
 
-// decideShard returns what a replica does with a post that it has read in this state, or that it waits.
+// decideShard returns the next step of a replica for a post that it has read in this state, or a wait.
 func (s *shards) decideShard(i, p int, as *accountPosts, team assignment) shardDecision {
 	r := &s.replica[i]
 	post := as[p]

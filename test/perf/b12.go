@@ -5,16 +5,13 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/processes"
@@ -156,10 +153,8 @@ func (b *b12) measure(ctx context.Context, teams []stack.Team, posts int) (g *gr
 func (b *b12) stored(teams []stack.Team, i int, at time.Time) *v1alpha1.Post {
 	team := teams[i%len(teams)]
 	post := b.texts().post(team, i, at.Add(farAhead), fmt.Sprint("stored ", i), 0, 1)
-	post.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"}
-	post.Name, post.GenerateName = "p"+strings.ToLower(rand.Text()[:25]), ""
 	post.Annotations[v1alpha1.BornAnnotation] = v1alpha1.NewTime(at).String()
-	post.UID, post.Generation, post.CreationTimestamp = uuid.NewUUID(), 1, metav1.NewTime(at)
+	asStored(post, at)
 	b.sample.accepted.DeepCopyInto(&post.Status)
 	return post
 }
@@ -205,32 +200,20 @@ func newPosts(url string, teams []stack.Team) (requests []bare.Request, err erro
 
 // requests sends requests in rotation and returns their latency.
 func (b *b12) requests(ctx context.Context, count int, requests []bare.Request) (bare.Latency, error) {
-	child, err := b.bare(ctx, bare.Ask, "", bare.Config{
-		InFlight: growthInFlight, Warm: b.scaled(count / 10), Count: b.scaled(count), Requests: requests,
-	})
-	if err != nil {
-		return bare.Latency{}, err
-	}
-	result, err := child.Finish()
-	if err != nil {
-		return bare.Latency{}, err
-	}
-	return *result.Latency, nil
+	return b.ask(ctx, bare.Config{InFlight: growthInFlight, Warm: b.scaled(count / 10), Count: b.scaled(count), Requests: requests})
 }
 
 // settle delivers posts of the other teams that are due at the same time, and returns how many are settled per second.
 func (b *b12) settle(ctx context.Context) (perSecond float64, err error) {
 	posts := b.scaled(growthDue)
 	due := time.Now().Add(2*time.Duration(posts)*b.texts().lead + 2*leadMargin).Truncate(time.Second)
-	numbers := make([]int, posts)
-	for i := range numbers {
-		numbers[i] = i
-	}
-	err = inParallel(ctx, numbers, func(ctx context.Context, i int) error {
+	crowd := make([]*v1alpha1.Post, posts)
+	for i := range crowd {
 		team := b.connected[i%len(b.connected)]
 		accounts := len(team.Connections)
-		return b.stack.Kubernetes.Create(ctx, b.texts().post(team, i, due, fmt.Sprintf("due %d", i), i%accounts, (i+1)%accounts))
-	})
+		crowd[i] = b.texts().post(team, i, due, fmt.Sprintf("due %d", i), i%accounts, (i+1)%accounts)
+	}
+	err = inParallel(ctx, crowd, func(ctx context.Context, post *v1alpha1.Post) error { return b.stack.Kubernetes.Create(ctx, post) })
 	if err == nil {
 		err = b.awaitIn(ctx, notScheduled)
 	}

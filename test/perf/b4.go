@@ -207,17 +207,9 @@ func (b *b4) measureRounds(ctx context.Context, requests []bare.Request) (bare.L
 
 // requestAll sends the requests in order and returns their latency.
 func (b *b4) requestAll(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
-	child, err := b.bare(ctx, bare.Ask, "", bare.Config{
+	return b.ask(ctx, bare.Config{
 		Processor: measure.ClientProcessor, InFlight: restInFlight, Warm: warmAsks, Count: b.b4Asks, Requests: requests,
 	})
-	if err != nil {
-		return bare.Latency{}, err
-	}
-	result, err := child.Finish()
-	if err != nil {
-		return bare.Latency{}, err
-	}
-	return *result.Latency, nil
 }
 
 // page is a kind of page.

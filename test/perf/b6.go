@@ -5,16 +5,13 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -131,14 +128,12 @@ func (b *b6) storeFinished(ctx context.Context, posts int) error {
 func (b *b6) stored(nth int, at time.Time, what string) *v1alpha1.Post {
 	accounts := len(b.team.Connections)
 	post := b.content.post(b.team, nth, at, fmt.Sprintf("%s %d", what, nth), nth%accounts, (nth+1)%accounts)
-	post.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"}
-	post.Name, post.GenerateName = "p"+strings.ToLower(rand.Text()[:25]), ""
 	created := time.Now()
 	if at.Before(created) {
 		created = at.Add(-time.Minute)
 	}
 	post.Annotations[v1alpha1.BornAnnotation] = v1alpha1.NewTime(created).String()
-	post.UID, post.Generation, post.CreationTimestamp = uuid.NewUUID(), 1, metav1.NewTime(created)
+	asStored(post, created)
 	return post
 }
 

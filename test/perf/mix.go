@@ -63,10 +63,8 @@ func (f *postMix) post(i int) *v1alpha1.Post {
 	at := f.begin.Add(time.Duration(i) * between)
 	nth := i / len(f.teams) // within its team
 	post := f.from.post(f.from.teams[0], 0, at, fmt.Sprint(i), 0, 1)
-	post.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"}
 	post.Namespace = f.teams[i%len(f.teams)].Namespace
-	post.Name, post.GenerateName = "p"+strings.ToLower(rand.Text()[:25]), ""
-	post.UID, post.Generation, post.CreationTimestamp = uuid.NewUUID(), 1, metav1.NewTime(at)
+	asStored(post, at)
 	phase := phaseOf(nth / 2)
 	switch phase {
 	case v1alpha1.PhaseDraft:
@@ -96,6 +94,13 @@ func (f *postMix) post(i int) *v1alpha1.Post {
 		}
 	}
 	return post
+}
+
+// asStored adds to a post what the API server sets when it is created at the given time.
+func asStored(post *v1alpha1.Post, at time.Time) {
+	post.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"}
+	post.Name, post.GenerateName = "p"+strings.ToLower(rand.Text()[:25]), ""
+	post.UID, post.Generation, post.CreationTimestamp = uuid.NewUUID(), 1, metav1.NewTime(at)
 }
 
 // phaseOf returns the phase of the n-th post.

@@ -140,6 +140,19 @@ func (s *session) bare(ctx context.Context, program, identity string, config bar
 	return bare.Start(ctx, s.group, program, config)
 }
 
+// ask sends requests and returns their latency.
+func (s *session) ask(ctx context.Context, config bare.Config) (bare.Latency, error) {
+	child, err := s.bare(ctx, bare.Ask, "", config)
+	if err != nil {
+		return bare.Latency{}, err
+	}
+	result, err := child.Finish()
+	if err != nil {
+		return bare.Latency{}, err
+	}
+	return *result.Latency, nil
+}
+
 // awaitNone waits until no post matches the field selector, and returns the time.
 func (s *session) awaitNone(ctx context.Context, selector string) (time.Time, error) {
 	err := until(ctx, pollEvery, "no post has "+selector, func(ctx context.Context) (bool, error) {
