@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -23,6 +24,8 @@ import (
 
 // api responds like a Kubernetes API whose CRDs change.
 type api struct {
+	definitions []*apiextensionsv1.CustomResourceDefinition
+
 	mu sync.Mutex
 	// version is the resourceVersion of every CRD, status is the status of an error, and older is whether a CRD is
 	// outdated.
@@ -52,11 +55,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(a.status)
 		return
 	}
-	definitions, _ := read(crd.Definitions)
-	for _, c := range definitions {
-		if !strings.HasSuffix(r.URL.Path, "/"+c.Name) {
+	for _, definition := range a.definitions {
+		if !strings.HasSuffix(r.URL.Path, "/"+definition.Name) {
 			continue
 		}
+		c := definition.DeepCopy()
 		c.ResourceVersion = a.version
 		if r.Header.Get("Accept") == onlyMetadata {
 			_ = json.NewEncoder(w).Encode(map[string]any{"metadata": c.ObjectMeta})
@@ -72,7 +75,12 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	server := &api{version: "1"}
+	definitions, err := read(crd.Definitions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The definitions are read once: parsing them for each request exceeds the response timeout on a busy machine.
+	server := &api{definitions: definitions, version: "1"}
 	site := httptest.NewServer(server)
 	defer site.Close()
 	clock := clocktesting.NewFakeClock(time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC))
