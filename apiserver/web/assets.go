@@ -12,6 +12,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/herald-social/herald/apiserver/request"
 )
@@ -33,6 +34,9 @@ type assets struct {
 
 // hashLength is the number of hex digits of the hash in a file's name: enough to distinguish versions.
 const hashLength = 12
+
+// sharedAssets returns the assets that all Sites of a process share. Compressing them takes longer than most tests.
+var sharedAssets = sync.OnceValue(newAssets)
 
 func newAssets() assets {
 	all := assets{map[string]asset{}, map[string]string{}}

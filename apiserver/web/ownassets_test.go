@@ -63,7 +63,7 @@ func TestOwnScripts(t *testing.T) {
 // TestComments verifies that scripts are served without comments and indentation, and otherwise unchanged. In a
 // template literal, both are part of the text.
 func TestComments(t *testing.T) {
-	served := newAssets()
+	served := sharedAssets()
 	for _, name := range slices.Sorted(maps.Keys(served.paths)) {
 		if filepath.Ext(name) != ".js" {
 			continue

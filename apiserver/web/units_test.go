@@ -95,7 +95,7 @@ func TestFlash(t *testing.T) {
 
 func TestAssets(t *testing.T) {
 	t.Parallel()
-	a := newAssets()
+	a := sharedAssets()
 	get := func(path string, header ...string) *httptest.ResponseRecorder {
 		mux := http.NewServeMux()
 		mux.Handle("GET /assets/{file}", a)

@@ -96,7 +96,7 @@ type Site struct {
 // New returns a Site.
 func New(config Config) *Site {
 	s := &Site{
-		Config: config, assets: newAssets(), mux: http.NewServeMux(), checks: limits.NewRateLimiter(checksPerMinute, config.Clock),
+		Config: config, assets: sharedAssets(), mux: http.NewServeMux(), checks: limits.NewRateLimiter(checksPerMinute, config.Clock),
 		saves: limits.NewRateLimiter(savesPerMinute, config.Clock), closing: make(chan struct{}),
 	}
 	s.policy = policyOf(config.StoreOrigins, config.ConsentOrigins)
