@@ -13,8 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -93,19 +91,13 @@ type Reconciler struct {
 	Options
 
 	status conditions.Reporter
-	// unsaved holds renewed tokens that could not be stored yet, by the name of their working copy.
-	unsaved sync.Map
-	// inherited are an earlier process's unsaved tokens. inheritedAll is false while some could not be read.
-	inherited    []unsaved
-	inheritedAll bool
-	// locks serializes examinations of a working copy. verdicts caches the platform's responses about unadopted inputs.
-	locks    keyedLock
-	verdicts *cache.LRUExpireCache
-	// registered holds the working copies that are in the register. deleted holds recently deleted connections, by name.
-	// revocations holds the tokens of recently disconnected accounts, by the connection's UID.
-	registered, deleted, revocations sync.Map
-	// stopping is set when the manager is shutting down.
-	stopping atomic.Bool
+	// locks serializes examinations of a working copy.
+	locks     *keyedLock
+	register  *copyRegister
+	tokens    *tokenSaver
+	examiner  *examiner
+	revoker   *tokenRevoker
+	collector *garbageCollector
 }
 
 // New returns a Reconciler with the tokens from Spool. It returns an error if a required option is missing.
@@ -117,11 +109,25 @@ func New(o Options) (*Reconciler, error) {
 		o.Metrics = NewMetrics(nil, o.Clock)
 	}
 	o.Events = conditions.NewEventRecorder(o.Events, o.Client.Scheme(), o.Clock)
-	r := &Reconciler{Options: o, verdicts: cache.NewLRUExpireCacheWithClock(maxVerdicts, o.Clock), status: conditions.Reporter{
-		Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
-	}}
-	r.inherited, r.inheritedAll = r.loadSpooled()
-	return r, nil
+	locks, register := &keyedLock{}, &copyRegister{store: o.Store}
+	tokens := newTokenSaver(&o, locks)
+	revoker := &tokenRevoker{
+		client: o.Client, apiReader: o.APIReader, platforms: o.Platforms, store: o.Store, clock: o.Clock, owned: o.Owned, namespaces: o.Namespaces,
+	}
+	return &Reconciler{
+		Options: o, locks: locks, register: register, tokens: tokens, revoker: revoker,
+		status: conditions.Reporter{
+			Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Probe", Normal: []string{v1alpha1.ReasonConnected, v1alpha1.ReasonDisabled},
+		},
+		examiner: &examiner{
+			reader: o.Client, platforms: o.Platforms, store: o.Store, spool: o.Spool, clock: o.Clock, unlisted: o.Unlisted,
+			tokens: tokens, register: register, verdicts: cache.NewLRUExpireCacheWithClock(maxVerdicts, o.Clock),
+		},
+		collector: &garbageCollector{
+			client: o.Client, apiReader: o.APIReader, store: o.Store, clock: o.Clock, owned: o.Owned, namespaces: o.Namespaces,
+			locks: locks, register: register, tokens: tokens, revoker: revoker,
+		},
+	}, nil
 }
 
 // SetupWithManager adds the reconciler to a manager. A connection is reconciled when its spec changes, when the
@@ -140,11 +146,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			Watches(&v1alpha1.Connection{}, handler.EnqueueRequestsFromMapFunc(r.neighbors), changed).
 			Watches(&v1alpha1.Team{}, handler.EnqueueRequestsFromMapFunc(r.connectionsOfTeam), changed)
 	}
-	if err := ctl.Watches(&v1alpha1.Connection{}, r.recordDeleted()).Complete(r); err != nil {
+	if err := ctl.Watches(&v1alpha1.Connection{}, r.collector.recordDeleted()).Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the connection controller: %w", err)
 	}
-	sweep := pacing.Sweep{Name: "connection-sweep", Do: r.Sweep, First: firstSweep, Every: sweepEvery, Within: pacing.SweepTimeout, Clock: r.Clock}
-	if err := errors.Join(mgr.Add(sweep), mgr.Add(r.revocationSweep()), mgr.Add(r.Flusher())); err != nil {
+	sweep := pacing.Sweep{Name: "connection-sweep", Do: r.collector.sweep, First: firstSweep, Every: sweepEvery, Within: pacing.SweepTimeout, Clock: r.Clock}
+	if err := errors.Join(mgr.Add(sweep), mgr.Add(r.revoker.sweep()), mgr.Add(r.Flusher())); err != nil {
 		return fmt.Errorf("cannot set up the sweeps and the storage of renewed tokens: %w", err)
 	}
 	return nil
@@ -162,13 +168,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	err := r.Client.Get(ctx, req.NamespacedName, &conn)
 	if apierrors.IsNotFound(err) || err == nil && !conn.DeletionTimestamp.IsZero() {
 		r.Metrics.drop(req.NamespacedName)
-		again, err := r.forget(ctx, req.NamespacedName)
+		again, err := r.collector.forget(ctx, req.NamespacedName)
 		return reconcile.Result{RequeueAfter: again}, err
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot read the connection: %w", err)
 	}
-	r.deleted.Delete(req.NamespacedName)
+	r.collector.cancel(req.NamespacedName)
 	withheld, err := r.withheld(ctx, &conn)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -241,8 +247,7 @@ func (r *Reconciler) replaced(ctx context.Context, conn *v1alpha1.Connection) bo
 	case found.Known && found.Working.Version != conn.Status.CredentialsVersion:
 		return true
 	}
-	_, cached := r.verdicts.Get(verdictKey(conn, found.Input.Hash))
-	return found.Input.Freshness == credentials.New && !cached
+	return found.Input.Freshness == credentials.New && !r.examiner.hasVerdict(conn, found.Input.Hash)
 }
 
 // report writes the outcome of an examination to the status. After a conflict it applies the outcome to the new object,

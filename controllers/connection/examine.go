@@ -9,7 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
@@ -33,8 +36,23 @@ const (
 	msgStillRefused = "the platform rejected a token that it had just renewed" + triesAgain
 )
 
+// examiner checks with the platforms that accounts can be published to, and renews their tokens.
+type examiner struct {
+	reader    client.Reader
+	platforms platforms.Registry
+	store     *credentials.Store
+	spool     *credentials.Spool
+	clock     clock.PassiveClock
+	unlisted  *unlisted.Counter
+	tokens    *tokenSaver
+	register  *copyRegister
+	// verdicts caches the platform's responses about unadopted inputs.
+	verdicts *cache.LRUExpireCache
+}
+
+// examination is the examination of one account.
 type examination struct {
-	*Reconciler
+	*examiner
 
 	conn     *v1alpha1.Connection
 	platform platforms.Platform
@@ -58,21 +76,21 @@ func (r *Reconciler) examineLocked(ctx context.Context, conn *v1alpha1.Connectio
 		return outcome{}, again
 	}
 	defer done()
-	return r.examine(ctx, conn), 0
+	return r.examiner.examine(ctx, conn), 0
 }
 
 // examine checks whether the account can publish, and renews its token if needed. The caller must hold the copy's lock.
-func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) outcome {
+func (r *examiner) examine(ctx context.Context, conn *v1alpha1.Connection) outcome {
 	if conn.Spec.Disabled {
 		return outcome{reason: v1alpha1.ReasonDisabled, message: msgDisabled}
 	}
-	platform := r.Platforms[conn.Spec.Platform] // withheld has checked that it exists
-	e := &examination{Reconciler: r, conn: conn, platform: platform, started: r.Clock.Now()}
-	rescued, err := r.rescue(ctx, conn)
+	platform := r.platforms[conn.Spec.Platform] // withheld has checked that it exists
+	e := &examination{examiner: r, conn: conn, platform: platform, started: r.clock.Now()}
+	rescued, err := r.tokens.rescue(ctx, conn)
 	if err != nil {
 		return credentialsOutcome(err)
 	}
-	found, err := r.Store.Find(ctx, conn)
+	found, err := r.store.Find(ctx, conn)
 	if err != nil {
 		return credentialsOutcome(err)
 	}
@@ -95,10 +113,10 @@ func (r *Reconciler) examine(ctx context.Context, conn *v1alpha1.Connection) out
 func (e *examination) probe(ctx context.Context) outcome {
 	var early *outcome
 	limits := e.platform.Capabilities()
-	if renewalDue(limits.RefreshLead, renewable(e.read, limits), e.conn.UID, e.Clock.Now()) {
+	if renewalDue(limits.RefreshLead, renewable(e.read, limits), e.conn.UID, e.clock.Now()) {
 		early = e.renew(ctx)
 		// A transient failure of the renewal is harmless while the old token is valid.
-		if early != nil && (!isTransient(early.reason) || !e.Clock.Now().Before(e.read.Token.ExpiresAt)) {
+		if early != nil && (!isTransient(early.reason) || !e.clock.Now().Before(e.read.Token.ExpiresAt)) {
 			return *early
 		}
 	}
@@ -149,7 +167,7 @@ func isTokenRefused(failure *platforms.Error) bool {
 }
 
 func (e *examination) identify(ctx context.Context) (platforms.Identity, *platforms.Error) {
-	left := probeTimeout - e.Clock.Since(e.started)
+	left := probeTimeout - e.clock.Since(e.started)
 	if e.renewed {
 		left = max(left, afterRenewal)
 	}
@@ -165,7 +183,7 @@ func (e *examination) identify(ctx context.Context) (platforms.Identity, *platfo
 func (e *examination) recordError(operation string, err error) *platforms.Error {
 	failure := platformError(err)
 	if failure.Unlisted {
-		e.Unlisted.Inc(string(e.conn.Spec.Platform), operation, failure.Code)
+		e.unlisted.Inc(string(e.conn.Spec.Platform), operation, failure.Code)
 	}
 	return failure
 }
@@ -192,10 +210,10 @@ const (
 // the inspection is not due, or there is nothing new.
 func (e *examination) inspect(ctx context.Context) (*platforms.AccountInfo, *platforms.Error) {
 	inspector, ok := e.platform.(platforms.AccountInspector)
-	if !ok || !inspectDue(&e.conn.Status, e.Clock.Now()) {
+	if !ok || !inspectDue(&e.conn.Status, e.clock.Now()) {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(probeTimeout-e.Clock.Since(e.started), minInspectTimeout))
+	ctx, cancel := context.WithTimeout(ctx, max(probeTimeout-e.clock.Since(e.started), minInspectTimeout))
 	defer cancel()
 	found, err := inspector.Inspect(ctx, platforms.Account{
 		ID: e.conn.Spec.AccountID, Username: e.conn.Status.Username, Token: platforms.Token(e.read.Token),

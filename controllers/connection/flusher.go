@@ -15,10 +15,10 @@ import (
 
 // flusher stores the remaining renewed tokens during shutdown. Examinations have finished by then, and the Kubernetes
 // API may recover before the process is killed.
-type flusher struct{ *Reconciler }
+type flusher struct{ *tokenSaver }
 
 // Flusher returns the Runnable that stores unsaved tokens during shutdown. SetupWithManager adds it.
-func (r *Reconciler) Flusher() manager.Runnable { return flusher{r} }
+func (r *Reconciler) Flusher() manager.Runnable { return flusher{r.tokens} }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: only the leader renews tokens.
 func (flusher) NeedLeaderElection() bool { return true }
@@ -27,7 +27,7 @@ func (flusher) NeedLeaderElection() bool { return true }
 func (k flusher) Start(ctx context.Context) error {
 	<-ctx.Done()
 	k.stopping.Store(true)
-	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.Grace)
+	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.grace)
 	defer cancel()
 	k.flush(saving)
 	return nil
@@ -42,11 +42,11 @@ func (k flusher) flush(ctx context.Context) {
 			return true
 		}
 		saving.Go(func() {
-			if _, err := k.store(ctx, pending); err != nil {
+			if _, err := k.write(ctx, pending); err != nil {
 				ctrl.LoggerFrom(ctx).Error(err, "a renewed token could not be stored during shutdown; the account may need to be reconnected", "copy", key)
 				return
 			}
-			k.discardSaved(ctx, workingKey(pending.conn), credentials.SpoolAccountOf(pending.conn))
+			k.discard(ctx, workingKey(pending.conn), credentials.SpoolAccountOf(pending.conn))
 		})
 		return true
 	})

@@ -62,17 +62,17 @@ func applyIgnored(conn *v1alpha1.Connection, o outcome, now time.Time) {
 }
 
 func (e *examination) examineFound(ctx context.Context, found credentials.Found) outcome {
-	if err := e.register(ctx, e.conn); err != nil {
+	if err := e.register.add(ctx, e.conn); err != nil {
 		return workingCopyOutcome(err)
 	}
 	switch {
 	case found.Working == nil:
-		return e.adoptAndProbe(ctx, e.Store.Seed)
+		return e.adoptAndProbe(ctx, e.store.Seed)
 	case !found.Known:
 		return e.join(ctx)
 	}
 	var err error
-	if e.read, err = e.Store.RecordUse(ctx, e.conn, e.read); err != nil {
+	if e.read, err = e.store.RecordUse(ctx, e.conn, e.read); err != nil {
 		return workingCopyOutcome(err)
 	}
 	switch e.input.Freshness {
@@ -111,7 +111,7 @@ func (e *examination) adoptWith(ctx context.Context, how func(context.Context, *
 }
 
 func (e *examination) adopt(ctx context.Context, conn *v1alpha1.Connection, in credentials.Input) (credentials.Credentials, error) {
-	return e.Store.Adopt(ctx, conn, e.read, in)
+	return e.store.Adopt(ctx, conn, e.read, in)
 }
 
 // join examines a connection that does not use the account's working copy yet. Its input must contain valid tokens,
@@ -158,14 +158,14 @@ func (e *examination) renewable(verdict outcome) bool {
 }
 
 func (e *examination) reprobe(ctx context.Context) outcome {
-	e.started = e.Clock.Now()
+	e.started = e.clock.Now()
 	return e.probe(ctx)
 }
 
 // adoptRefused adopts an input for its refresh token even though the platform refuses its access token. It is used when
 // the working copy's tokens do not work either.
 func (e *examination) adoptRefused(ctx context.Context) outcome {
-	e.started, e.renewed = e.Clock.Now(), false
+	e.started, e.renewed = e.clock.Now(), false
 	return e.adoptAndProbe(ctx, e.adopt)
 }
 
@@ -173,7 +173,7 @@ func (e *examination) adoptRefused(ctx context.Context) outcome {
 // only way to find out whose refresh token it is would be to spend it, which would leave a spent token in the other
 // account's copy.
 func (e *examination) contested(ctx context.Context) (string, error) {
-	all, err := e.connectionsOf(ctx, e.conn.Namespace)
+	all, err := connectionsOf(ctx, e.reader, e.conn.Namespace)
 	if err != nil {
 		return "", err
 	}
@@ -192,7 +192,7 @@ func (e *examination) proven() bool {
 }
 
 func (e *examination) shared(ctx context.Context) (bool, error) {
-	all, err := e.connectionsOf(ctx, e.conn.Namespace)
+	all, err := connectionsOf(ctx, e.reader, e.conn.Namespace)
 	if err != nil {
 		return false, err
 	}
@@ -244,6 +244,12 @@ func verdictKey(conn *v1alpha1.Connection, hash string) string {
 	return workingKey(conn).String() + " " + hash
 }
 
+// hasVerdict reports whether a recent probe refused the input with this hash.
+func (r *examiner) hasVerdict(conn *v1alpha1.Connection, hash string) bool {
+	_, ok := r.verdicts.Get(verdictKey(conn, hash))
+	return ok
+}
+
 // verdict probes the input's access token, unless a recent probe refused it. It never renews the token.
 func (e *examination) verdict(ctx context.Context) outcome {
 	if e.input.Err != nil {
@@ -288,7 +294,7 @@ func (r *Reconciler) copyEarly(ctx context.Context, conn *v1alpha1.Connection) (
 		// The next examination handles it.
 		return 0, nil
 	}
-	err = r.register(ctx, conn)
+	err = r.register.add(ctx, conn)
 	var created credentials.Credentials
 	if err == nil {
 		created, err = r.Store.Seed(ctx, conn, found.Input)

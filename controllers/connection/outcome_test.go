@@ -80,7 +80,7 @@ func TestUnlistedFailure(t *testing.T) {
 // TestUnlistedFailuresAreCounted checks that only unlisted codes are counted.
 func TestUnlistedFailuresAreCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	e := &examination{Reconciler: &Reconciler{Options: Options{Unlisted: unlisted.New(registry)}}, conn: conn("")}
+	e := &examination{examiner: &examiner{unlisted: unlisted.New(registry)}, conn: conn("")}
 	for _, err := range []error{
 		&platforms.Error{Class: platforms.ClassUnknown, Problem: "code 999", Code: "999", Unlisted: true},
 		&platforms.Error{Class: platforms.ClassReconnect, Problem: "a permission", Code: "220"}, errors.New("no answer"),

@@ -61,7 +61,7 @@ func (r *Reconciler) beyondPlan(ctx context.Context, conn *v1alpha1.Connection) 
 	if limits.Accounts == 0 {
 		return 0, nil
 	}
-	all, err := r.connectionsOf(ctx, conn.Namespace)
+	all, err := connectionsOf(ctx, r.Client, conn.Namespace)
 	if err != nil {
 		return 0, err
 	}
@@ -71,9 +71,9 @@ func (r *Reconciler) beyondPlan(ctx context.Context, conn *v1alpha1.Connection) 
 	return limits.Accounts, nil
 }
 
-func (r *Reconciler) connectionsOf(ctx context.Context, namespace string) ([]*v1alpha1.Connection, error) {
+func connectionsOf(ctx context.Context, reader client.Reader, namespace string) ([]*v1alpha1.Connection, error) {
 	var found v1alpha1.ConnectionList
-	if err := r.Client.List(ctx, &found, client.InNamespace(namespace)); err != nil {
+	if err := reader.List(ctx, &found, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("cannot list the connections of namespace %q: %w", namespace, err)
 	}
 	all := make([]*v1alpha1.Connection, len(found.Items))
@@ -107,7 +107,7 @@ func (r *Reconciler) affected(ctx context.Context, namespace string, planChanged
 	}
 	var all []*v1alpha1.Connection
 	if err == nil {
-		all, err = r.connectionsOf(ctx, namespace)
+		all, err = connectionsOf(ctx, r.Client, namespace)
 	}
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "cannot determine which connections the plan covers", "namespace", namespace)

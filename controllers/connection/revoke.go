@@ -6,12 +6,15 @@ package connection
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/credentials"
 	"github.com/herald-social/herald/internal/pacing"
@@ -28,6 +31,20 @@ const (
 	revokeTimeout = 15 * time.Second
 )
 
+// tokenRevoker revokes the tokens of accounts that users disconnected, if the platform supports it and no other
+// connection uses the token.
+type tokenRevoker struct {
+	client, apiReader client.Reader
+	platforms         platforms.Registry
+	store             *credentials.Store
+	clock             clock.Clock
+	owned             func(ctx context.Context, namespace string) (bool, error)
+	namespaces        configv1alpha1.Namespaces
+
+	// scheduled holds the tokens to revoke, by the connection's UID.
+	scheduled sync.Map
+}
+
 // revocation is a token to revoke. It is only in memory, since a disconnected account's token is no longer stored.
 type revocation struct {
 	conn  *v1alpha1.Connection
@@ -35,14 +52,14 @@ type revocation struct {
 	since time.Time
 }
 
-// scheduleRevocation remembers the token of an account that a user has disconnected, if the platform lets Herald revoke it.
-func (r *Reconciler) scheduleRevocation(ctx context.Context, conn *v1alpha1.Connection) {
-	platform, ok := r.Platforms[conn.Spec.Platform].(platforms.Revoker)
+// schedule remembers the token of an account that a user has disconnected, if the platform lets Herald revoke it.
+func (r *tokenRevoker) schedule(ctx context.Context, conn *v1alpha1.Connection) {
+	platform, ok := r.platforms[conn.Spec.Platform].(platforms.Revoker)
 	if !ok {
 		return
 	}
 	log := revocationLog(ctx, conn)
-	found, err := r.Store.Working(ctx, conn)
+	found, err := r.store.Working(ctx, conn)
 	if err != nil {
 		if credentials.ReasonOf(err) != credentials.NotFound {
 			log.Error(err, "the token of a disconnected account cannot be read, and so is not revoked")
@@ -53,7 +70,7 @@ func (r *Reconciler) scheduleRevocation(ctx context.Context, conn *v1alpha1.Conn
 		return
 	}
 	// The first attempt to clean up counts: a later one may no longer find the token.
-	if _, scheduled := r.revocations.LoadOrStore(conn.UID, revocation{conn, found.Token, r.Clock.Now()}); !scheduled {
+	if _, isScheduled := r.scheduled.LoadOrStore(conn.UID, revocation{conn, found.Token, r.clock.Now()}); !isScheduled {
 		log.Info("the token of a disconnected account will be revoked, unless the manager is restarted before then", "in", revokeAfter.String())
 	}
 }
@@ -62,19 +79,19 @@ func revocationLog(ctx context.Context, conn *v1alpha1.Connection) logr.Logger {
 	return ctrl.LoggerFrom(ctx).WithValues("namespace", conn.Namespace, "platform", conn.Spec.Platform, "account", conn.Spec.AccountID)
 }
 
-// revocationSweep revokes the tokens that are due.
-func (r *Reconciler) revocationSweep() pacing.Sweep {
+// sweep revokes the tokens that are due.
+func (r *tokenRevoker) sweep() pacing.Sweep {
 	do := func(ctx context.Context) error {
-		r.revokeDue(ctx, r.Clock.Now())
+		r.revokeDue(ctx, r.clock.Now())
 		return nil
 	}
-	return pacing.Sweep{Name: "connection-revocation", Do: do, First: revokeEvery, Every: revokeEvery, Within: pacing.SweepTimeout, Clock: r.Clock}
+	return pacing.Sweep{Name: "connection-revocation", Do: do, First: revokeEvery, Every: revokeEvery, Within: pacing.SweepTimeout, Clock: r.clock}
 }
 
-func (r *Reconciler) revokeDue(ctx context.Context, now time.Time) {
-	r.revocations.Range(func(uid, value any) bool {
+func (r *tokenRevoker) revokeDue(ctx context.Context, now time.Time) {
+	r.scheduled.Range(func(uid, value any) bool {
 		if due, ok := value.(revocation); ok && now.Sub(due.since) >= revokeAfter {
-			r.revocations.Delete(uid)
+			r.scheduled.Delete(uid)
 			r.revoke(ctx, due)
 		}
 		return ctx.Err() == nil
@@ -83,8 +100,8 @@ func (r *Reconciler) revokeDue(ctx context.Context, now time.Time) {
 
 // revoke gives up Herald's access to a disconnected account. It makes one attempt: a server may be gone forever, and users
 // can remove the app there.
-func (r *Reconciler) revoke(ctx context.Context, due revocation) {
-	platform, ok := r.Platforms[due.conn.Spec.Platform].(platforms.Revoker)
+func (r *tokenRevoker) revoke(ctx context.Context, due revocation) {
+	platform, ok := r.platforms[due.conn.Spec.Platform].(platforms.Revoker)
 	if !ok {
 		return
 	}
@@ -113,16 +130,16 @@ func (r *Reconciler) revoke(ctx context.Context, due revocation) {
 // tokens, or in any namespace if the platform has one token for all consents (Mastodon, config/initializers/doorkeeper.rb,
 // reuse_access_token). A connection that never had access to the account does not count: anyone can create one, to
 // prevent the revocation.
-func (r *Reconciler) usedElsewhere(ctx context.Context, due revocation, shared bool) (bool, error) {
+func (r *tokenRevoker) usedElsewhere(ctx context.Context, due revocation, shared bool) (bool, error) {
 	namespaces := []string{due.conn.Namespace}
 	if shared {
-		if namespaces = r.Namespaces; len(namespaces) == 0 {
+		if namespaces = r.namespaces; len(namespaces) == 0 {
 			namespaces = []string{""} // all
 		}
 	}
 	for _, namespace := range namespaces {
 		var found v1alpha1.ConnectionList
-		err := r.APIReader.List(ctx, &found, client.InNamespace(namespace),
+		err := r.apiReader.List(ctx, &found, client.InNamespace(namespace),
 			client.MatchingFields{"spec.platform": string(due.conn.Spec.Platform), "spec.accountID": due.conn.Spec.AccountID})
 		if err != nil {
 			return false, fmt.Errorf("cannot list the connections of the account: %w", err)
@@ -138,22 +155,22 @@ func (r *Reconciler) usedElsewhere(ctx context.Context, due revocation, shared b
 
 // storedElsewhere reports whether a team's working copy contains the token. The copy may belong to a connection that
 // has not yet been examined successfully, or to a deleted one that a tool may apply again.
-func (r *Reconciler) storedElsewhere(ctx context.Context, due revocation) (bool, error) {
+func (r *tokenRevoker) storedElsewhere(ctx context.Context, due revocation) (bool, error) {
 	var teams v1alpha1.TeamList
-	if err := r.Client.List(ctx, &teams); err != nil {
+	if err := r.client.List(ctx, &teams); err != nil {
 		return false, fmt.Errorf("cannot list teams: %w", err)
 	}
 	conn := due.conn.DeepCopy()
 	for i := range teams.Items {
-		if conn.Namespace = teams.Items[i].Spec.Namespace; !r.Namespaces.Include(conn.Namespace) {
+		if conn.Namespace = teams.Items[i].Spec.Namespace; !r.namespaces.Include(conn.Namespace) {
 			continue
 		}
-		if owned, err := r.Owned(ctx, conn.Namespace); err != nil {
+		if owned, err := r.owned(ctx, conn.Namespace); err != nil {
 			return false, err
 		} else if !owned {
 			continue
 		}
-		found, err := r.Store.Working(ctx, conn)
+		found, err := r.store.Working(ctx, conn)
 		switch reason := credentials.ReasonOf(err); {
 		case err == nil && found.Token.Access == due.token.Access:
 			return true, nil

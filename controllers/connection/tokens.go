@@ -40,15 +40,6 @@ const (
 	msgContended = "another client keeps changing the Secret, so its token cannot be renewed; find that client and stop it"
 )
 
-type unsaved struct {
-	conn    *v1alpha1.Connection
-	renewal credentials.Renewal
-	// from is the fingerprint of the token that was exchanged.
-	from string
-	// inherited is true for a token from an earlier process. Only its sealed form is known.
-	inherited bool
-}
-
 // renew exchanges the refresh token for a new token and stores it. It returns the outcome of a failure, or nil.
 func (e *examination) renew(ctx context.Context) *outcome {
 	before := e.read.Token
@@ -61,7 +52,7 @@ func (e *examination) renew(ctx context.Context) *outcome {
 			return &outcome{reason: v1alpha1.ReasonCredentialsInvalid, message: fmt.Sprintf(msgContested, e.input.Secret, other)}
 		}
 	}
-	if e.Store.Inherited(e.conn, e.read) && e.Spool.HasUnreadable(credentials.SpoolAccountOf(e.conn)) {
+	if e.store.Inherited(e.conn, e.read) && e.spool.HasUnreadable(credentials.SpoolAccountOf(e.conn)) {
 		return &outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: msgUnread}
 	}
 	if failed := e.claim(ctx); failed != nil {
@@ -83,7 +74,7 @@ func (e *examination) renew(ctx context.Context) *outcome {
 		conn: e.conn, from: e.read.Token.Fingerprint(),
 		renewal: credentials.Renewal{Token: e.withApp(credentials.Token(renewed)), Before: e.read},
 	}
-	stored, err := e.save(ctx, pending)
+	stored, err := e.tokens.save(ctx, pending)
 	if err != nil {
 		return new(credentialsOutcome(err))
 	}
@@ -96,7 +87,7 @@ func (e *examination) renew(ctx context.Context) *outcome {
 // for the token's own app, which authenticates with its secret. A platform that renews access tokens directly requires
 // no app; the new token belongs to the same app as the old one.
 func (e *examination) withApp(renewed credentials.Token) credentials.Token {
-	renewed.App = e.Store.App(e.conn.Spec.Platform)
+	renewed.App = e.store.App(e.conn.Spec.Platform)
 	if e.platform.Capabilities().RenewsItself {
 		renewed.App = e.read.Token.App
 	}
@@ -109,10 +100,10 @@ func (e *examination) withApp(renewed credentials.Token) credentials.Token {
 // claim records in the working copy that its current token is about to be renewed. It retries after conflicts.
 func (e *examination) claim(ctx context.Context) *outcome {
 	for range maxConflicts {
-		if may, wait := e.Store.MayClaim(e.conn, e.read, e.input, claimTimeout); !may {
-			return &outcome{reason: v1alpha1.ReasonPlatformUnavailable, message: msgClaimed, retryAt: e.Clock.Now().Add(wait)}
+		if may, wait := e.store.MayClaim(e.conn, e.read, e.input, claimTimeout); !may {
+			return &outcome{reason: v1alpha1.ReasonPlatformUnavailable, message: msgClaimed, retryAt: e.clock.Now().Add(wait)}
 		}
-		version, err := e.Store.Claim(ctx, e.conn, e.read.Version)
+		version, err := e.store.Claim(ctx, e.conn, e.read.Version)
 		if err == nil {
 			e.read.Version = version
 			return nil
@@ -120,7 +111,7 @@ func (e *examination) claim(ctx context.Context) *outcome {
 		if credentials.ReasonOf(err) != credentials.Conflict {
 			return new(workingCopyOutcome(err))
 		}
-		found, err := e.Store.Working(ctx, e.conn)
+		found, err := e.store.Working(ctx, e.conn)
 		if err != nil {
 			return new(workingCopyOutcome(err))
 		}
@@ -131,94 +122,6 @@ func (e *examination) claim(ctx context.Context) *outcome {
 		}
 	}
 	return &outcome{reason: v1alpha1.ReasonCredentialsUnavailable, message: msgContended}
-}
-
-func workingKey(conn *v1alpha1.Connection) types.NamespacedName {
-	return types.NamespacedName{Namespace: conn.Namespace, Name: credentials.WorkingName(conn)}
-}
-
-// save stores a renewed token before its use. While the API server is unavailable, it keeps the token in memory.
-func (r *Reconciler) save(ctx context.Context, pending unsaved) (credentials.Credentials, error) {
-	r.unsaved.Store(workingKey(pending.conn), pending)
-	r.seal(ctx, pending)
-	within := saveTimeout
-	if r.stopping.Load() {
-		within = max(within, r.Grace) // there is no next examination
-	}
-	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
-	defer cancel()
-	stored, err := r.store(saving, pending)
-	if err != nil && credentials.ReasonOf(err) == credentials.Unavailable {
-		ctrl.LoggerFrom(ctx).Error(err, "a renewed token is not stored yet; if this process exits before then without a copy in the spool, the account must be reconnected")
-		return credentials.Credentials{}, err
-	}
-	r.discardSaved(ctx, workingKey(pending.conn), credentials.SpoolAccountOf(pending.conn))
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "a renewed token cannot be stored; the account may need to be reconnected")
-	}
-	return stored, err
-}
-
-// store writes a renewed token. After a conflict it writes again, unless the working copy now holds another token,
-// which then takes precedence. A token from an earlier process is not stored if the copy is gone.
-func (r *Reconciler) store(ctx context.Context, pending unsaved) (credentials.Credentials, error) {
-	renewal := pending.renewal
-	var err error
-	if pending.inherited {
-		renewal.Before, err = r.Store.Working(ctx, pending.conn)
-		if credentials.ReasonOf(err) == credentials.NotFound {
-			return credentials.Credentials{}, nil // the account was disconnected
-		}
-		if err != nil || renewal.Before.Token.Fingerprint() != pending.from {
-			return renewal.Before, err
-		}
-	}
-	old := renewal.Before.Token
-	for range maxConflicts {
-		var version string
-		if version, err = r.Store.Save(ctx, pending.conn, renewal); err == nil {
-			if r.Renewed != nil {
-				r.Renewed(old, renewal.Token)
-			}
-			return r.asStored(ctx, pending.conn, renewal.Token, version), nil
-		}
-		if credentials.ReasonOf(err) != credentials.Conflict {
-			return credentials.Credentials{}, err
-		}
-		found, loadErr := r.Store.Working(ctx, pending.conn)
-		if loadErr != nil {
-			return credentials.Credentials{}, loadErr
-		}
-		if found.Token.Fingerprint() != pending.from {
-			return found, nil
-		}
-		renewal.Before = found
-	}
-	return credentials.Credentials{}, &credentials.Error{Reason: credentials.Unavailable, Message: err.Error(), Err: err}
-}
-
-// asStored reads the stored token back, with its renewal time. If that fails, it returns the token as written.
-func (r *Reconciler) asStored(ctx context.Context, conn *v1alpha1.Connection, token credentials.Token, version string) credentials.Credentials {
-	if found, err := r.Store.Working(ctx, conn); err == nil && found.Token.Access == token.Access {
-		return found
-	}
-	return credentials.Credentials{Token: token, Version: version, RenewedAt: r.Clock.Now()}
-}
-
-// rescue stores a token that could not be stored earlier, whether by an examination of one of the account's connections
-// or by an earlier process. It returns the version of the working copy that holds the token, or "" if there was none or
-// the copy holds another one.
-func (r *Reconciler) rescue(ctx context.Context, conn *v1alpha1.Connection) (version string, err error) {
-	v, ok := r.unsaved.Load(workingKey(conn))
-	pending, isOne := v.(unsaved)
-	if !ok || !isOne {
-		return "", nil
-	}
-	stored, err := r.save(ctx, pending)
-	if err != nil || stored.Token.Access != pending.renewal.Token.Access {
-		return "", err
-	}
-	return stored.Version, nil
 }
 
 // secretAnnotation holds the name of the Secret that was used last, if the Connection controls it. Once the Connection
