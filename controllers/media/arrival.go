@@ -41,7 +41,7 @@ func (r *Reconciler) checkUpload(ctx context.Context, m *v1alpha1.Media) (time.D
 		return 0, r.conclude(ctx, m, before)
 	}
 	if w.offer {
-		if message, err := r.reserveBudget(ctx, m); err != nil || message != "" {
+		if message, err := r.reservations.reserve(ctx, m); err != nil || message != "" {
 			if err != nil {
 				return 0, err
 			}
@@ -146,7 +146,7 @@ func (r *Reconciler) fetch(ctx context.Context, m *v1alpha1.Media) (time.Duratio
 	case !errors.Is(err, store.ErrNotFound):
 		return 0, r.reportUnavailable(ctx, m, before, err)
 	}
-	if message, err := r.reserveBudget(ctx, m); err != nil || message != "" {
+	if message, err := r.reservations.reserve(ctx, m); err != nil || message != "" {
 		if err != nil {
 			return 0, err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -52,9 +53,15 @@ func hasReservation(m *v1alpha1.Media) bool {
 	return reason == v1alpha1.ReasonFetching || reason == v1alpha1.ReasonFetchFailed
 }
 
-// reservations are recent reservations that the cache may not show yet.
+// reservations limits the pending files of teams to their budgets.
 type reservations struct {
-	mu      sync.Mutex
+	client client.Reader
+	clock  clock.PassiveClock
+	// owner is Options.Owner.
+	owner func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
+
+	mu sync.Mutex
+	// byMedia holds the recent reservations, which the cache may not show yet.
 	byMedia map[types.NamespacedName]reservation
 }
 
@@ -63,27 +70,27 @@ type reservation struct {
 	at    time.Time
 }
 
-// reserveBudget reserves room for a Media in its team's budget, unless it has a reservation already. If there is no
-// room, message describes the exceeded limit.
-func (r *Reconciler) reserveBudget(ctx context.Context, m *v1alpha1.Media) (message string, err error) {
-	if r.Owner == nil || hasReservation(m) {
+// reserve counts a Media towards its team's budget, unless it has a reservation already. If there is no room, message
+// describes the exceeded limit.
+func (p *reservations) reserve(ctx context.Context, m *v1alpha1.Media) (message string, err error) {
+	if p.owner == nil || hasReservation(m) {
 		return "", nil
 	}
-	team, err := r.Owner(ctx, m.Namespace)
+	team, err := p.owner(ctx, m.Namespace)
 	if err != nil {
 		return "", fmt.Errorf("cannot find the team whose budget applies to the file: %w", err)
 	}
 	budget := plan.BudgetOf(team)
 	// The lock makes check and reservation atomic.
-	r.reservations.mu.Lock()
-	defer r.reservations.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var others v1alpha1.MediaList
-	err = r.Client.List(ctx, &others, client.InNamespace(m.Namespace), client.MatchingFields{pendingIndex: isPending}, client.UnsafeDisableDeepCopy)
+	err = p.client.List(ctx, &others, client.InNamespace(m.Namespace), client.MatchingFields{pendingIndex: isPending}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return "", fmt.Errorf("cannot count the pending files: %w", err)
 	}
 	key, size := client.ObjectKeyFromObject(m), plan.FileBytes(&m.Spec)
-	files, bytes := r.reservations.uncached(key, &others, r.Clock.Now())
+	files, bytes := p.uncached(key, &others, p.clock.Now())
 	for i := range others.Items {
 		files++
 		bytes += plan.FileBytes(&others.Items[i].Spec)
@@ -98,7 +105,7 @@ func (r *Reconciler) reserveBudget(ctx context.Context, m *v1alpha1.Media) (mess
 	if lacks != "" {
 		return lacks, nil
 	}
-	r.reservations.byMedia[key] = reservation{size, r.Clock.Now()}
+	p.byMedia[key] = reservation{size, p.clock.Now()}
 	return "", nil
 }
 

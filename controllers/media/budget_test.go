@@ -35,7 +35,7 @@ var _ = Describe("Files beyond the team's budget", func() {
 			g.Expect(left.Items).To(BeEmpty())
 		}).Should(Succeed())
 		d := newDesk(loose())
-		d.Owner = func(context.Context, string) (*v1alpha1.Team, error) {
+		d.reservations.owner = func(context.Context, string) (*v1alpha1.Team, error) {
 			t := &v1alpha1.Team{Spec: v1alpha1.TeamSpec{Namespace: bounded, Budget: b}}
 			t.Name = "acme"
 			return t, nil

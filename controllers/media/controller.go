@@ -127,7 +127,10 @@ type Reconciler struct {
 
 	status       conditions.Reporter
 	fetchSlots   *fetchSlots
-	reservations reservations
+	reservations *reservations
+	references   references
+	files        *fileDeleter
+	finalizer    *finalizer
 }
 
 // New returns a Reconciler. It returns an error if a required option is missing.
@@ -142,12 +145,18 @@ func New(o Options) (*Reconciler, error) {
 		o.Metrics = NewMetrics(nil)
 	}
 	o.Events = conditions.NewEventRecorder(o.Events, o.Client.Scheme(), o.Clock)
-	r := &Reconciler{Options: o, fetchSlots: newFetchSlots(cmp.Or(o.MaxFetches, 8), o.Clock), status: conditions.Reporter{
-		Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Reconcile",
-		Normal: []string{v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching, v1alpha1.ReasonBudgetLimit},
-	}}
-	r.reservations.byMedia = map[types.NamespacedName]reservation{}
-	return r, nil
+	files := &fileDeleter{client: o.Client, store: o.Store, mayDelete: o.MayDelete}
+	return &Reconciler{
+		Options: o, fetchSlots: newFetchSlots(cmp.Or(o.MaxFetches, 8), o.Clock), references: references{client: o.Client, apiReader: o.APIReader}, files: files,
+		reservations: &reservations{client: o.Client, clock: o.Clock, owner: o.Owner, byMedia: map[types.NamespacedName]reservation{}},
+		finalizer: &finalizer{
+			client: o.Client, apiReader: o.APIReader, clock: o.Clock, files: files, requests: o.Requests, owner: o.Owner, events: o.Events,
+		},
+		status: conditions.Reporter{
+			Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Reconcile",
+			Normal: []string{v1alpha1.ReasonUploaded, v1alpha1.ReasonAwaitingUpload, v1alpha1.ReasonFetching, v1alpha1.ReasonBudgetLimit},
+		},
+	}, nil
 }
 
 // SetupWithManager adds the reconciler and its sweep to a manager. A Media is reconciled when it changes, when a post
@@ -204,7 +213,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // waits for a change.
 func (r *Reconciler) sync(ctx context.Context, m *v1alpha1.Media) (time.Duration, error) {
 	if !m.DeletionTimestamp.IsZero() {
-		return r.finalize(ctx, m)
+		return r.finalizer.finalize(ctx, m)
 	}
 	if m.Status.Phase == v1alpha1.MediaPending || m.Status.Phase == "" {
 		owned, err := r.Owned(ctx, m.Namespace)
@@ -267,7 +276,7 @@ func (r *Reconciler) syncUploaded(ctx context.Context, m *v1alpha1.Media) (time.
 }
 
 func (r *Reconciler) cleanUpEnded(ctx context.Context, m *v1alpha1.Media) error {
-	if err := r.drop(ctx, m); err != nil {
+	if err := r.files.drop(ctx, m); err != nil {
 		return err
 	}
 	return r.pruneStatus(ctx, m, m.Status.DeepCopy())
@@ -278,7 +287,7 @@ func (r *Reconciler) cleanUpEnded(ctx context.Context, m *v1alpha1.Media) error 
 func (r *Reconciler) pruneStatus(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
 	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil
 	if m.Status.UnusedSince != nil {
-		used, err := r.inUse(ctx, m)
+		used, err := r.references.inUse(ctx, m)
 		if err != nil {
 			return err
 		}
@@ -291,7 +300,7 @@ func (r *Reconciler) pruneStatus(ctx context.Context, m *v1alpha1.Media, before 
 
 func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1alpha1.MediaStatus) error {
 	m.Status.UploadURL, m.Status.UploadURLExpiresAt = "", nil
-	used, err := r.inUse(ctx, m)
+	used, err := r.references.inUse(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -306,7 +315,7 @@ func (r *Reconciler) conclude(ctx context.Context, m *v1alpha1.Media, before *v1
 		r.shrink(ctx, m)
 		return nil
 	}
-	return r.drop(ctx, m)
+	return r.files.drop(ctx, m)
 }
 
 // smallTimeout limits the time for a small picture, including the wait for a slot: posts' conversions come first.

@@ -163,7 +163,8 @@ var _ = Describe("a pending file", func() {
 	It("reports that the installation has no store, and does not block deletions", func(ctx SpecContext) {
 		d := newDesk(loose())
 		none := store.None()
-		d.Store, d.Verify = none, (&probe.Verifier{Store: none, Clock: d.clock}).Verify
+		d.setStore(none)
+		d.Verify = (&probe.Verifier{Store: none, Clock: d.clock}).Verify
 		m := created(ctx, byHand, fromTheAPI)
 		d.step(ctx, m, is(v1alpha1.MediaPending, v1alpha1.ReasonStoreUnavailable))
 		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue(), "the store needs an administrator")
@@ -175,10 +176,10 @@ var _ = Describe("a pending file", func() {
 	It("reports for a verified file that the store was removed, and that it is configured again", func(ctx SpecContext) {
 		d := newDesk(loose())
 		m, stored := d.uploaded(ctx, fromTheAPI), d.Store
-		d.Store = store.None()
+		d.setStore(store.None())
 		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonStoreUnavailable))
 		Expect(meta.IsStatusConditionFalse(m.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
-		d.Store = stored
+		d.setStore(stored)
 		d.step(ctx, m, is(v1alpha1.MediaUploaded, v1alpha1.ReasonUploaded))
 		Expect(meta.IsStatusConditionTrue(m.Status.Conditions, v1alpha1.ConditionReady)).To(BeTrue())
 	})
@@ -327,7 +328,7 @@ var _ = Describe("an unused file", func() {
 
 		By("counting the day from when the end of its use was detected")
 		Expect(k8s.Delete(ctx, post)).To(Succeed())
-		Eventually(func() (bool, error) { return d.inUse(ctx, used) }).Should(BeFalse())
+		Eventually(func() (bool, error) { return d.references.inUse(ctx, used) }).Should(BeFalse())
 		d.sweepAfter(ctx, d.UnusedAfter+time.Second)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(used), used)).To(Succeed())
 		Expect(used.DeletionTimestamp).To(BeNil())
@@ -356,7 +357,7 @@ var _ = Describe("an unused file", func() {
 		Expect(k8s.Delete(ctx, first)).To(Succeed())
 		stays("one of them is in the cluster")
 		Expect(k8s.Delete(ctx, last)).To(Succeed())
-		Eventually(func() (bool, error) { return d.inUse(ctx, m) }).Should(BeFalse())
+		Eventually(func() (bool, error) { return d.references.inUse(ctx, m) }).Should(BeFalse())
 		stays("the sweep notices that the file is unused, and starts its day")
 		d.sweepAfter(ctx, d.UnusedAfter+time.Second)
 		d.removed(ctx, m)
@@ -377,8 +378,8 @@ var _ = Describe("an unused file", func() {
 		d := newDesk(loose())
 		m := d.uploaded(ctx, fromTheAPI)
 		Expect(k8s.Create(ctx, postWith(m))).To(Succeed())
-		Eventually(func() (bool, error) { return d.inUse(ctx, m) }).Should(BeTrue())
-		found := suite.Must(d.referenced(ctx, byHand, map[string]bool{m.Name: true, "other": true}))
+		Eventually(func() (bool, error) { return d.references.inUse(ctx, m) }).Should(BeTrue())
+		found := suite.Must(d.references.referenced(ctx, byHand, map[string]bool{m.Name: true, "other": true}))
 		Expect(found).To(Equal(map[string]bool{m.Name: true}))
 	})
 })

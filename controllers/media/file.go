@@ -37,12 +37,28 @@ func fileKeys(obj client.Object) []string {
 	}
 }
 
+// fileDeleter deletes the files of Media from the store.
+type fileDeleter struct {
+	client client.Reader
+	store  Store
+	// mayDelete is Options.MayDelete.
+	mayDelete func(ctx context.Context) error
+}
+
+// drop deletes the file and its renditions from the store; a missing file is not an error.
+func (d *fileDeleter) drop(ctx context.Context, m *v1alpha1.Media) error {
+	if err := d.discard(ctx, m); err != nil && !errors.Is(err, store.ErrNone) {
+		return fmt.Errorf("cannot delete the media file from the store: %w", err)
+	}
+	return nil
+}
+
 // discard deletes a Media's files and their renditions. It keeps a file that another Media refers to and, in another
 // cluster's bucket, a file under a key from a backup. The sweep deletes those as soon as this is allowed.
-func (r *Reconciler) discard(ctx context.Context, m *v1alpha1.Media) error {
+func (d *fileDeleter) discard(ctx context.Context, m *v1alpha1.Media) error {
 	var problems []error
 	for _, key := range fileKeys(m) {
-		shared, err := r.shared(ctx, m, key)
+		shared, err := d.shared(ctx, m, key)
 		if err != nil {
 			return err
 		}
@@ -50,7 +66,7 @@ func (r *Reconciler) discard(ctx context.Context, m *v1alpha1.Media) error {
 			continue
 		}
 		if key != store.UIDKey(m) {
-			err = r.MayDelete(ctx)
+			err = d.mayDelete(ctx)
 		}
 		var others *installation.ForeignBucketError
 		switch {
@@ -59,27 +75,27 @@ func (r *Reconciler) discard(ctx context.Context, m *v1alpha1.Media) error {
 		case err != nil:
 			problems = append(problems, err)
 		default:
-			problems = append(problems, r.abortUpload(ctx, m, key), r.Store.DeleteAll(ctx, key))
+			problems = append(problems, d.abortUpload(ctx, m, key), d.store.DeleteAll(ctx, key))
 		}
 	}
 	return errors.Join(problems...)
 }
 
 // abortUpload removes the parts of a large file that never arrived: its team's budget no longer counts them.
-func (r *Reconciler) abortUpload(ctx context.Context, m *v1alpha1.Media, key string) error {
+func (d *fileDeleter) abortUpload(ctx context.Context, m *v1alpha1.Media, key string) error {
 	if key != store.UIDKey(m) || m.Spec.Source != nil || m.Spec.SizeBytes <= store.PartSize || m.Status.Phase == v1alpha1.MediaUploaded {
 		return nil
 	}
-	err := r.Store.AbandonParts(ctx, key, func(found string, _ time.Time) bool { return found == key })
+	err := d.store.AbandonParts(ctx, key, func(found string, _ time.Time) bool { return found == key })
 	if err != nil {
 		return fmt.Errorf("cannot remove the file's unfinished upload: %w", err)
 	}
 	return nil
 }
 
-func (r *Reconciler) shared(ctx context.Context, m *v1alpha1.Media, key string) (bool, error) {
+func (d *fileDeleter) shared(ctx context.Context, m *v1alpha1.Media, key string) (bool, error) {
 	var list v1alpha1.MediaList
-	if err := r.Client.List(ctx, &list, client.InNamespace(m.Namespace), client.MatchingFields{fileIndex: key}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := d.client.List(ctx, &list, client.InNamespace(m.Namespace), client.MatchingFields{fileIndex: key}, client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("cannot look for other Media that refer to the file: %w", err)
 	}
 	for i := range list.Items {

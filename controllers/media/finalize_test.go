@@ -68,7 +68,8 @@ var _ = Describe("A Media that is deleted while its store does not delete its fi
 			err := d.Client.Get(ctx, client.ObjectKeyFromObject(m), &cached)
 			return !cached.DeletionTimestamp.IsZero(), err
 		}).Should(BeTrue())
-		d.Store, d.Events = broken, told
+		d.setStore(broken)
+		d.finalizer.events = told
 		d.clock.SetTime(m.DeletionTimestamp.Time)
 		return m
 	}
@@ -99,7 +100,7 @@ var _ = Describe("A Media that is deleted while its store does not delete its fi
 		Expect(broken.tries).To(BeNumerically("<", 100), "the pauses grow")
 
 		By("restoring the bucket")
-		d.Store = broken.Store
+		d.setStore(broken.Store)
 		d.clock.SetTime(time.Now().Add(orphanAfter + time.Minute))
 		Expect(d.sweepFiles(ctx, map[string][]*v1alpha1.Media{byHand: {}})).To(Succeed())
 		Expect(hasFile(ctx, key)).To(MatchError(store.ErrNotFound))
@@ -108,7 +109,7 @@ var _ = Describe("A Media that is deleted while its store does not delete its fi
 	It("is deleted after the first successful attempt", func(ctx SpecContext) {
 		m := deleted(ctx)
 		pass(ctx, m)
-		d.Store = broken.Store
+		d.setStore(broken.Store)
 		Expect(pass(ctx, m)).To(BeZero())
 		Expect(isGone(ctx, m)).To(BeTrue())
 		Expect(told.said).To(BeEmpty())
@@ -117,7 +118,7 @@ var _ = Describe("A Media that is deleted while its store does not delete its fi
 
 	It("is deleted immediately if the store was removed, with an event about the file", func(ctx SpecContext) {
 		m := deleted(ctx)
-		d.Store = store.None()
+		d.setStore(store.None())
 		Expect(pass(ctx, m)).To(BeZero())
 		Expect(isGone(ctx, m)).To(BeTrue())
 		Expect(told.said).To(HaveExactElements(ContainSubstring(store.Key(m))))
@@ -125,8 +126,7 @@ var _ = Describe("A Media that is deleted while its store does not delete its fi
 
 	It("is deleted after one failed attempt in a namespace that is being deleted, with an event about the namespace", func(ctx SpecContext) {
 		m := deleted(ctx)
-		live := d.APIReader
-		d.APIReader = ending{live}
+		d.finalizer.apiReader = ending{d.APIReader}
 		Expect(pass(ctx, m)).To(BeZero())
 		Expect(isGone(ctx, m)).To(BeTrue())
 		Expect(broken.tries).To(Equal(1))
@@ -161,7 +161,7 @@ var _ = Describe("A store that stalls", func() {
 		Expect(ends).To(HaveEach(And(BeNumerically(">", 0), BeNumerically("<=", pacing.VerificationTimeout))))
 
 		stalled := &stalling{Store: d.Store}
-		d.Store = stalled
+		d.setStore(stalled)
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(m), m)).To(Succeed())
 		Expect(k8s.Delete(ctx, m)).To(Succeed())
 		Eventually(func() (int, error) {
@@ -210,7 +210,7 @@ var _ = Describe("A deleted Media with an Idempotency-Key", func() {
 		func(ctx SpecContext, annotations map[string]string, age time.Duration, owner *v1alpha1.Team, kept bool) {
 			d := newDesk(loose())
 			requests := archive.New(bucket)
-			d.Requests, d.Owner = requests, func(context.Context, string) (*v1alpha1.Team, error) { return owner, nil }
+			d.finalizer.requests, d.finalizer.owner = requests, func(context.Context, string) (*v1alpha1.Team, error) { return owner, nil }
 			m := created(ctx, annotations)
 			d.clock.SetTime(m.CreationTimestamp.Add(age))
 			Eventually(func(g Gomega) {

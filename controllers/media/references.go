@@ -32,12 +32,15 @@ func mediaOf() handler.EventHandler {
 	})
 }
 
+// references finds the posts that refer to Media: client reads from the cache, apiReader from the API server.
+type references struct{ client, apiReader client.Reader }
+
 // inUse reports whether an unfinished post refers to a Media. The sweep reads finished posts before it deletes
 // anything.
-func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error) {
+func (r references) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error) {
 	var posts v1alpha1.PostList
 	inBucket := client.MatchingFields{kubeclient.MediaIndex: kubeclient.MediaBucket(m.Name)}
-	if err := r.Client.List(ctx, &posts, client.InNamespace(m.Namespace), inBucket, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.List(ctx, &posts, client.InNamespace(m.Namespace), inBucket, client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("cannot look for posts that refer to the media file: %w", err)
 	}
 	for i := range posts.Items {
@@ -53,12 +56,12 @@ func (r *Reconciler) inUse(ctx context.Context, m *v1alpha1.Media) (bool, error)
 }
 
 // mediaNames returns the names of a post's Media, from the API server if the cache does not keep them.
-func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]string, error) {
+func (r references) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]string, error) {
 	if kubeclient.HasMediaRefs(post) {
 		return posting.Of(post).MediaNames(), nil
 	}
 	var live v1alpha1.Post
-	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(post), &live); err != nil {
+	if err := r.apiReader.Get(ctx, client.ObjectKeyFromObject(post), &live); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			return nil, nil
 		}
@@ -68,11 +71,11 @@ func (r *Reconciler) mediaNames(ctx context.Context, post *v1alpha1.Post) ([]str
 }
 
 // referenced returns the Media that a namespace's posts refer to, including finished ones, as read from the API server.
-func (r *Reconciler) referenced(ctx context.Context, namespace string, names map[string]bool) (map[string]bool, error) {
+func (r references) referenced(ctx context.Context, namespace string, names map[string]bool) (map[string]bool, error) {
 	found := map[string]bool{}
 	err := kubeclient.EachPage(ctx, func(ctx context.Context, page kubeclient.Page) (string, error) {
 		var posts v1alpha1.PostList
-		if err := r.APIReader.List(ctx, &posts, client.InNamespace(namespace), client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {
+		if err := r.apiReader.List(ctx, &posts, client.InNamespace(namespace), client.Limit(page.Limit), client.Continue(page.Continue)); err != nil {
 			return "", fmt.Errorf("cannot list the posts of namespace %q: %w", namespace, err)
 		}
 		for i := range posts.Items {

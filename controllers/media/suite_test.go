@@ -149,6 +149,9 @@ func newDesk(source Source) *desk {
 	return &desk{&sweeper{Reconciler: r}, now}
 }
 
+// setStore replaces the store.
+func (d *desk) setStore(s Store) { d.Store, d.files.store = s, s }
+
 func newMedia(namespace string, change func(*v1alpha1.Media)) *v1alpha1.Media {
 	m := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("m-%d", serial.Add(1))},

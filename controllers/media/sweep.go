@@ -94,7 +94,7 @@ func (s *sweeper) sweepUses(ctx context.Context, namespace string, list []*v1alp
 	if len(names) == 0 || (len(goes) == 0 && !s.reviewDue(namespace, now)) {
 		return nil
 	}
-	used, err := s.referenced(ctx, namespace, names)
+	used, err := s.references.referenced(ctx, namespace, names)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *sweeper) settle(ctx context.Context, m *v1alpha1.Media, used, goes bool
 	m = m.DeepCopy()
 	if !used { // A post may have been created since the others were read.
 		var err error
-		if used, err = s.inUse(ctx, m); err != nil {
+		if used, err = s.references.inUse(ctx, m); err != nil {
 			return err
 		}
 	}

@@ -156,7 +156,7 @@ func (s *sweeper) recheckSuspect(ctx context.Context, m *v1alpha1.Media) error {
 	}
 	switch current.Status.Phase {
 	case v1alpha1.MediaRejected, v1alpha1.MediaExpired:
-		return s.drop(ctx, &current)
+		return s.files.drop(ctx, &current)
 	case v1alpha1.MediaUploaded:
 		before := current.Status.DeepCopy()
 		if err := s.compare(ctx, &current); err != nil {
