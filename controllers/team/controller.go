@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -110,10 +109,11 @@ type Options struct {
 type Reconciler struct {
 	Options
 
-	status   conditions.Reporter
-	syncs    syncTracker
-	recounts recounts
-	swept    sync.Map
+	status      conditions.Reporter
+	syncs       syncTracker
+	recounts    recounts
+	usages      *usageSweeper
+	suspensions *suspensionReconciler
 }
 
 // New returns a Reconciler. It returns an error if a required option is missing.
@@ -126,9 +126,17 @@ func New(o Options) (*Reconciler, error) {
 		o.Metrics = NewMetrics(nil)
 	}
 	o.Events = conditions.NewEventRecorder(o.Events, o.Client.Scheme(), o.Clock)
-	return &Reconciler{Options: o, status: conditions.Reporter{
-		Client: o.Client, Events: o.Events, Action: "Reconcile", Normal: []string{v1alpha1.ReasonNamespaceReady},
-	}}, nil
+	r := &Reconciler{
+		Options: o, usages: &usageSweeper{client: o.Client, apiReader: o.APIReader, quota: o.Quota},
+		status: conditions.Reporter{
+			Client: o.Client, Events: o.Events, Action: "Reconcile", Normal: []string{v1alpha1.ReasonNamespaceReady},
+		},
+	}
+	r.suspensions = &suspensionReconciler{
+		client: o.Client, clock: o.Clock, status: &r.status, events: o.Events, metrics: o.Metrics, namespaces: o.Namespaces,
+		suspendAll: o.SuspendAll, retention: o.SuspensionRetention,
+	}
+	return r, nil
 }
 
 // SetupWithManager adds the reconciler to a manager. A team is reconciled when the Team, its namespace, one of Herald's
@@ -158,7 +166,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := ctl.Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the team controller: %w", err)
 	}
-	return r.setupSuspensions(mgr)
+	return r.suspensions.setupWithManager(mgr)
 }
 
 func wantedNamespace(obj client.Object) string {
@@ -189,7 +197,7 @@ const conflictPause = 50 * time.Millisecond
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var team v1alpha1.Team
 	if err := r.Client.Get(ctx, req.NamespacedName, &team); err != nil {
-		r.swept.Delete(req.Name)
+		r.usages.forget(req.Name)
 		if apierrors.IsNotFound(err) {
 			r.syncs.forget(req.Name)
 			r.recounts.forget(req.Name)

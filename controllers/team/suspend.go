@@ -6,11 +6,14 @@ package team
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	clientworkqueue "k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,8 +23,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/installation"
 	"github.com/herald-social/herald/internal/pacing"
 	"github.com/herald-social/herald/posting/suspension"
 )
@@ -30,42 +35,55 @@ import (
 // five seconds on two busy cores, regardless of other work for teams.
 const maxConcurrentSuspensions = 16
 
-// setupSuspensions adds the controller that suspends and resumes teams. It has its own workers, because other work on
-// teams may take minutes and a suspension must not wait for it.
-func (r *Reconciler) setupSuspensions(mgr ctrl.Manager) error {
+// suspensionReconciler suspends and resumes teams. It has its own workers, because other work on teams may take minutes
+// and a suspension must not wait for it.
+type suspensionReconciler struct {
+	client     client.Reader
+	clock      clock.PassiveClock
+	status     *conditions.Reporter
+	events     events.EventRecorder
+	metrics    *Metrics
+	namespaces configv1alpha1.Namespaces
+	suspendAll *installation.Suspension
+	// retention is Options.SuspensionRetention.
+	retention time.Duration
+}
+
+func (r *suspensionReconciler) setupWithManager(mgr ctrl.Manager) error {
 	ctl := ctrl.NewControllerManagedBy(mgr).Named("team-suspension").
 		For(&v1alpha1.Team{}, builder.WithPredicates(predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, suspensionsChanged))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: maxConcurrentSuspensions, ReconciliationTimeout: pacing.TeamTimeout, RateLimiter: pacing.NewRateLimiter()}).
 		WithLogConstructor(conditions.ControllerLogConstructor(mgr.GetLogger(), "team-suspension"))
-	if r.SuspendAll != nil {
+	if r.suspendAll != nil {
 		ctl = ctl.WatchesRawSource(source.Func(r.watchSuspendAll))
 	}
-	if err := ctl.Complete(reconcile.Func(r.reconcileSuspension)); err != nil {
+	if err := ctl.Complete(r); err != nil {
 		return fmt.Errorf("cannot set up the controller of suspensions: %w", err)
 	}
 	return nil
 }
 
-func (r *Reconciler) reconcileSuspension(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+// Reconcile suspends or resumes one Team.
+func (r *suspensionReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var team v1alpha1.Team
-	err := r.Client.Get(ctx, req.NamespacedName, &team)
-	if err != nil || !r.Namespaces.Include(team.Spec.Namespace) {
-		r.Metrics.suspended(req.Name, false)
+	err := r.client.Get(ctx, req.NamespacedName, &team)
+	if err != nil || !r.namespaces.Include(team.Spec.Namespace) {
+		r.metrics.suspended(req.Name, false)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if err := r.suspend(ctx, &team); err != nil {
 		return onConflict(err)
 	}
-	return reconcile.Result{RequeueAfter: suspension.PruneAfter(team.Status.Suspensions, r.Clock.Now(), r.SuspensionRetention)}, nil
+	return reconcile.Result{RequeueAfter: suspension.PruneAfter(team.Status.Suspensions, r.clock.Now(), r.retention)}, nil
 }
 
 // suspend records in a team's status whether the team is suspended, by its spec or by the configuration, and since
 // when. Nothing else writes these fields. The team remains suspended until the end of the suspension is written.
-func (r *Reconciler) suspend(ctx context.Context, team *v1alpha1.Team) error {
+func (r *suspensionReconciler) suspend(ctx context.Context, team *v1alpha1.Team) error {
 	before := team.Status.DeepCopy()
-	now := r.Clock.Now()
-	reason, message := r.suspensionReason(team)
-	team.Status.Suspensions = suspension.Update(team.Status.Suspensions, reason != "", now, r.SuspensionRetention)
+	now := r.clock.Now()
+	reason, message := r.reasonFor(team)
+	team.Status.Suspensions = suspension.Update(team.Status.Suspensions, reason != "", now, r.retention)
 	was := meta.IsStatusConditionTrue(before.Conditions, v1alpha1.ConditionSuspended)
 	if reason == "" {
 		meta.RemoveStatusCondition(&team.Status.Conditions, v1alpha1.ConditionSuspended)
@@ -78,13 +96,13 @@ func (r *Reconciler) suspend(ctx context.Context, team *v1alpha1.Team) error {
 	if err := r.status.Report(ctx, team, before, &team.Status); err != nil {
 		return err
 	}
-	r.Metrics.suspended(team.Name, reason != "" && team.DeletionTimestamp.IsZero())
+	r.metrics.suspended(team.Name, reason != "" && team.DeletionTimestamp.IsZero())
 	switch {
-	case r.Events == nil || was == (reason != ""):
+	case r.events == nil || was == (reason != ""):
 	case was:
-		r.Events.Eventf(team, nil, corev1.EventTypeNormal, v1alpha1.ReasonResumed, "Resume", "posts are published again; their deadlines have moved by the suspended time")
+		r.events.Eventf(team, nil, corev1.EventTypeNormal, v1alpha1.ReasonResumed, "Resume", "posts are published again; their deadlines have moved by the suspended time")
 	default:
-		r.Events.Eventf(team, nil, corev1.EventTypeNormal, reason, "Suspend", "%s", message)
+		r.events.Eventf(team, nil, corev1.EventTypeNormal, reason, "Suspend", "%s", message)
 	}
 	return nil
 }
@@ -102,24 +120,24 @@ var suspensionsChanged = predicate.Funcs{
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-func (r *Reconciler) suspensionReason(team *v1alpha1.Team) (reason, message string) {
+func (r *suspensionReconciler) reasonFor(team *v1alpha1.Team) (reason, message string) {
 	const what = "posts are accepted and prepared, and nothing is published; "
 	switch {
-	case team.Spec.Suspend && r.SuspendAll.On():
+	case team.Spec.Suspend && r.suspendAll.On():
 		return v1alpha1.ReasonSuspendedBySpec, what + "set spec.suspend to false, and suspend in the manager's configuration, which suspends all teams, to resume"
 	case team.Spec.Suspend:
 		return v1alpha1.ReasonSuspendedBySpec, what + "set spec.suspend to false to resume"
-	case r.SuspendAll.On():
+	case r.suspendAll.On():
 		return v1alpha1.ReasonSuspendedByConfiguration, what + "set suspend to false in the manager's configuration to resume"
 	default:
 		return "", ""
 	}
 }
 
-func (r *Reconciler) watchSuspendAll(ctx context.Context, queue clientworkqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	r.SuspendAll.Subscribe(func() {
+func (r *suspensionReconciler) watchSuspendAll(ctx context.Context, queue clientworkqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.suspendAll.Subscribe(func() {
 		var teams v1alpha1.TeamList
-		if err := r.Client.List(ctx, &teams, client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.client.List(ctx, &teams, client.UnsafeDisableDeepCopy); err != nil {
 			ctrl.LoggerFrom(ctx).Error(fmt.Errorf("cannot list the teams: %w", err), "cannot notify the teams of a change of suspend in the configuration")
 			return
 		}

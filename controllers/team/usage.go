@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/posting/plan"
 	"github.com/herald-social/herald/posting/usage"
 )
@@ -99,11 +101,10 @@ func (r *Reconciler) syncUsage(ctx context.Context, team *v1alpha1.Team) *v1alph
 		shown.XPostsThisMonth = nil
 	}
 	now := r.Clock.Now()
-	if r.sweepDue(team.Name, now) {
-		if err := r.sweep(ctx, team.Spec.Namespace, now); err != nil {
+	if r.usages.due(team.Name, now) {
+		if err := r.usages.sweep(ctx, team, now); err != nil {
 			log.Error(err, "cannot sweep the Usages of the team; trying again later")
 		}
-		r.swept.Store(team.Name, now)
 	}
 	if !limited {
 		return shown
@@ -117,20 +118,34 @@ func (r *Reconciler) syncUsage(ctx context.Context, team *v1alpha1.Team) *v1alph
 	return shown
 }
 
-func (r *Reconciler) sweepDue(team string, now time.Time) bool {
-	last, ok := r.swept.Load(team)
+// usageSweeper repairs the Usages of teams, which a crash may have left with wrong entries, and deletes expired ones.
+type usageSweeper struct {
+	client    client.Client
+	apiReader client.Reader
+	quota     *quota.UsageStore
+	// swept holds the time of each team's last sweep, by name.
+	swept sync.Map
+}
+
+func (s *usageSweeper) due(team string, now time.Time) bool {
+	last, ok := s.swept.Load(team)
 	at, isTime := last.(time.Time)
 	return !ok || !isTime || now.Sub(at) >= sweepEvery
 }
 
+// forget makes the team's next sweep due.
+func (s *usageSweeper) forget(team string) { s.swept.Delete(team) }
+
 // sweep reconciles a team's Usages with its posts, and deletes expired ones. An error does not stop the others.
-func (r *Reconciler) sweep(ctx context.Context, namespace string, now time.Time) error {
+func (s *usageSweeper) sweep(ctx context.Context, team *v1alpha1.Team, now time.Time) error {
+	defer s.swept.Store(team.Name, now)
+	namespace := team.Spec.Namespace
 	var usages v1alpha1.UsageList
-	if err := r.APIReader.List(ctx, &usages, client.InNamespace(namespace)); err != nil {
+	if err := s.apiReader.List(ctx, &usages, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("cannot list the Usages of namespace %q: %w", namespace, err)
 	}
 	var connections v1alpha1.ConnectionList
-	if err := r.Client.List(ctx, &connections, client.InNamespace(namespace)); err != nil {
+	if err := s.client.List(ctx, &connections, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("cannot list the team's connections: %w", err)
 	}
 	known := make(map[string]*v1alpha1.Connection, len(connections.Items))
@@ -140,40 +155,40 @@ func (r *Reconciler) sweep(ctx context.Context, namespace string, now time.Time)
 	find := func(name string) *v1alpha1.Connection { return known[name] }
 	var errs []error
 	for i := range usages.Items {
-		errs = append(errs, r.sweepUsage(ctx, &usages.Items[i], find, now))
+		errs = append(errs, s.sweepUsage(ctx, &usages.Items[i], find, now))
 	}
 	return errors.Join(errs...)
 }
 
-func (r *Reconciler) sweepUsage(ctx context.Context, swept *v1alpha1.Usage, find plan.Connections, now time.Time) error {
+func (s *usageSweeper) sweepUsage(ctx context.Context, swept *v1alpha1.Usage, find plan.Connections, now time.Time) error {
 	if swept.Spec.Resource == v1alpha1.ResourceBudget {
 		return nil // only the apiserver counts it, and it never expires
 	}
 	if !usage.Expired(&swept.Spec, now) {
 		// The entries are read before any post. A concurrent change makes the write conflict, and then they are read again.
-		err := r.Quota.Amend(ctx, swept.Namespace, swept.Spec, func(stored *v1alpha1.Usage) error {
+		err := s.quota.Amend(ctx, swept.Namespace, swept.Spec, func(stored *v1alpha1.Usage) error {
 			usage.Prune(stored, now)
-			return r.repair(ctx, stored, find, now)
+			return s.repair(ctx, stored, find, now)
 		})
 		if err != nil {
 			return err
 		}
-		swept, err = r.Quota.Read(ctx, swept.Namespace, swept.Spec)
+		swept, err = s.quota.Read(ctx, swept.Namespace, swept.Spec)
 		if err != nil || len(swept.Status.Entries) > 0 {
 			return err
 		}
 	}
 	// A process that counts in this Usage concurrently wins.
-	err := r.Client.Delete(ctx, swept, client.Preconditions{UID: &swept.UID, ResourceVersion: &swept.ResourceVersion})
+	err := s.client.Delete(ctx, swept, client.Preconditions{UID: &swept.UID, ResourceVersion: &swept.ResourceVersion})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("cannot delete Usage %s/%s: %w", swept.Namespace, swept.Name, err)
 	}
 	return nil
 }
 
-func (r *Reconciler) repair(ctx context.Context, stored *v1alpha1.Usage, find plan.Connections, now time.Time) error {
+func (s *usageSweeper) repair(ctx context.Context, stored *v1alpha1.Usage, find plan.Connections, now time.Time) error {
 	for _, name := range usage.OpenPosts(stored) {
-		post, err := r.postOf(ctx, stored, name, find)
+		post, err := s.postOf(ctx, stored, name, find)
 		switch {
 		case apierrors.IsNotFound(err):
 			usage.Orphan(stored, name, now)
@@ -187,10 +202,10 @@ func (r *Reconciler) repair(ctx context.Context, stored *v1alpha1.Usage, find pl
 }
 
 // postOf reads a post from the cache. If the cached post would change an entry, it reads the post from the API server.
-func (r *Reconciler) postOf(ctx context.Context, stored *v1alpha1.Usage, name string, find plan.Connections) (*v1alpha1.Post, error) {
+func (s *usageSweeper) postOf(ctx context.Context, stored *v1alpha1.Usage, name string, find plan.Connections) (*v1alpha1.Post, error) {
 	key := types.NamespacedName{Namespace: stored.Namespace, Name: name}
 	var post v1alpha1.Post
-	if err := r.Client.Get(ctx, key, &post); err == nil {
+	if err := s.client.Get(ctx, key, &post); err == nil {
 		trial := stored.DeepCopy()
 		usage.Settle(trial, plan.UsesOfStored(&stored.Spec, &post, find, 0))
 		if v1alpha1.SemanticEqual(trial.Status.Entries, stored.Status.Entries) {
@@ -198,5 +213,5 @@ func (r *Reconciler) postOf(ctx context.Context, stored *v1alpha1.Usage, name st
 		}
 	}
 	var live v1alpha1.Post
-	return &live, r.APIReader.Get(ctx, key, &live)
+	return &live, s.apiReader.Get(ctx, key, &live)
 }
