@@ -81,9 +81,10 @@ type Options struct {
 type Reconciler struct {
 	Options
 
-	status  conditions.Reporter
-	lanes   lanes
-	changes chan change
+	status    conditions.Reporter
+	receivers receivers
+	lanes     lanes
+	changes   chan change
 
 	mu sync.RWMutex
 	// workers are the running workers, and feeds the namespaces that have some.
@@ -108,7 +109,8 @@ func New(o Options) (*Reconciler, error) {
 	o.Events = conditions.NewEventRecorder(o.Events, o.Client.Scheme(), o.Clock)
 	r := &Reconciler{
 		Options: o, lanes: newLanes(), changes: make(chan change),
-		workers: map[types.NamespacedName]*worker{}, feeds: map[string]*feed{},
+		receivers: receivers{client: o.Client, clock: o.Clock, sender: o.Sender, mailer: o.Mailer},
+		workers:   map[types.NamespacedName]*worker{}, feeds: map[string]*feed{},
 		status: conditions.Reporter{
 			Client: o.Client, Clock: o.Clock, Events: o.Events, Action: "Notify",
 			Normal: []string{v1alpha1.ReasonDelivering, v1alpha1.ReasonSuspended},

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,13 +16,6 @@ import (
 	"github.com/herald-social/herald/internal/receiver"
 	"github.com/herald-social/herald/posting/notify"
 )
-
-// state is the state of a Notifier. send is nil while notifications cannot be sent.
-type state struct {
-	conditions.Summary
-
-	send func(ctx context.Context, id string, p *notify.Payload) error
-}
 
 // examine returns the Notifier's state.
 func (w *worker) examine(ctx context.Context) (state, error) {
@@ -45,88 +36,7 @@ func (w *worker) examine(ctx context.Context) (state, error) {
 	case gone == n.Generation:
 		return stuck(v1alpha1.ReasonReceiverGone, "the receiver reported that it no longer exists (410); change spec.url, or request to resend a notification"), nil
 	}
-	switch n.Spec.Format {
-	case v1alpha1.FormatEmail:
-		if w.reconciler.Mailer == nil {
-			return stuck(v1alpha1.ReasonEmailNotConfigured, "the installation has no mail server; ask its administrator to set notifications.smtp"), nil
-		}
-		return ready(w.byEmail(n.Spec.Email.To)), nil
-	case v1alpha1.FormatSlack:
-		if n.Spec.SecretRef == nil {
-			return ready(w.bySlack(n.Spec.URL)), nil
-		}
-	case v1alpha1.FormatStandardWebhooks:
-	}
-	return w.withSecret(ctx, n)
-}
-
-func ready(send func(context.Context, string, *notify.Payload) error) state {
-	return state{send: send, Summary: conditions.Summary{
-		Ready: true, Reason: v1alpha1.ReasonDelivering, Progress: conditions.Settled, Message: "notifications are sent as events occur",
-	}}
-}
-
-func stuck(reason, message string) state {
-	return state{Summary: conditions.Summary{Reason: reason, Message: message, Progress: conditions.Stuck}}
-}
-
-// withSecret returns the state of a Notifier with a Secret.
-func (w *worker) withSecret(ctx context.Context, n *v1alpha1.Notifier) (state, error) {
-	var secret corev1.Secret
-	name := n.Spec.SecretRef.Name
-	err := w.reconciler.Client.Get(ctx, types.NamespacedName{Namespace: n.Namespace, Name: name}, &secret)
-	if apierrors.IsNotFound(err) {
-		return state{Summary: conditions.Summary{
-			Reason: v1alpha1.ReasonSecretNotFound, Message: fmt.Sprintf("Secret %q does not exist", name), Progress: conditions.Underway,
-		}}, nil
-	}
-	if err != nil {
-		return state{}, fmt.Errorf("cannot read Secret %q: %w", name, err)
-	}
-	key := v1alpha1.NotifierSecretKey
-	if n.Spec.Format == v1alpha1.FormatSlack {
-		key = v1alpha1.NotifierURLKey
-	}
-	value := string(secret.Data[key])
-	if value == "" {
-		return stuck(v1alpha1.ReasonSecretInvalid, fmt.Sprintf("Secret %q has no key %q", name, key)), nil
-	}
-	if n.Spec.Format == v1alpha1.FormatSlack {
-		return ready(w.bySlack(value)), nil
-	}
-	secrets, err := receiver.ParseSecrets(value)
-	if err != nil {
-		return stuck(v1alpha1.ReasonSecretInvalid, fmt.Sprintf("key %q of Secret %q is invalid: %v", key, name, err)), nil
-	}
-	return ready(w.byWebhook(n.Spec.URL, secrets)), nil
-}
-
-func (w *worker) byWebhook(address string, secrets receiver.Secrets) func(context.Context, string, *notify.Payload) error {
-	return func(ctx context.Context, id string, p *notify.Payload) error {
-		body, err := p.JSON()
-		if err != nil {
-			return err
-		}
-		return w.reconciler.Sender.Post(ctx, address, secrets.Sign(id, w.reconciler.Clock.Now(), body), body)
-	}
-}
-
-func (w *worker) bySlack(address string) func(context.Context, string, *notify.Payload) error {
-	return func(ctx context.Context, _ string, p *notify.Payload) error {
-		text := p.Text()
-		body, err := text.Slack()
-		if err != nil {
-			return err
-		}
-		return w.reconciler.Sender.Post(ctx, address, nil, body)
-	}
-}
-
-func (w *worker) byEmail(to []string) func(context.Context, string, *notify.Payload) error {
-	return func(ctx context.Context, id string, p *notify.Payload) error {
-		text := p.Text()
-		return w.reconciler.Mailer.Send(ctx, id, to, text.Subject, text.Body())
-	}
+	return w.reconciler.receivers.resolve(ctx, n)
 }
 
 // deliver sends a notification. An error means that the request was not sent.
