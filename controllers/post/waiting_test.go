@@ -208,7 +208,7 @@ var _ = Describe("The log at level info", func() {
 		DeferCleanup(func() { m.stop() })
 		t.setReady(ctx, "x", metav1.ConditionFalse, v1alpha1.ReasonRevoked, t.account.Username)
 		p := t.post(ctx, "hello")
-		Eventually(func() []logtest.Line { return out.With("a target waits") }).Should(HaveLen(1))
+		Eventually(func() []logtest.Line { return out.In(t.namespace, "a target waits") }).Should(HaveLen(1))
 		for i := range 3 {
 			edit(ctx, p, func(p *v1alpha1.Post) { p.Labels = map[string]string{"woken": strconv.Itoa(i)} })
 		}
@@ -216,9 +216,9 @@ var _ = Describe("The log at level info", func() {
 		m = start()
 		t.setReady(ctx, "x", metav1.ConditionTrue, v1alpha1.ReasonConnected, t.account.Username)
 		Eventually(phase(ctx, p)).Should(Equal(v1alpha1.PhasePosted))
-		Eventually(func() int { return len(out.With("published")) + len(out.With("published late")) }).Should(Equal(1))
+		Eventually(func() int { return len(out.In(t.namespace, "published")) + len(out.In(t.namespace, "published late")) }).Should(Equal(1))
 
-		waits := out.With("a target waits")
+		waits := out.In(t.namespace, "a target waits")
 		Expect(waits).To(HaveLen(1))
 		Expect(waits[0]).To(And(
 			HaveKeyWithValue("namespace", p.Namespace), HaveKeyWithValue("name", p.Name), HaveKeyWithValue("platform", "x"), HaveKeyWithValue("connection", "x"),
@@ -256,7 +256,7 @@ var _ = Describe("A post whose account has reached a limit", func() {
 			}
 			return notes
 		}).Should(HaveExactElements(HavePrefix("RateLimited QuotaUsedUp: nothing is sent before ")))
-		Expect(out.With("the limit of an account has changed")).To(HaveExactElements(And(
+		Expect(out.In(t.namespace, "the limit of an account has changed")).To(HaveExactElements(And(
 			HaveKeyWithValue("namespace", p.Namespace), HaveKeyWithValue("connection", "x"), HaveKeyWithValue("limited", true), HaveKeyWithValue("reason", v1alpha1.ReasonQuotaUsedUp),
 		)))
 	})

@@ -72,6 +72,17 @@ func (l *Log) With(message string) (found []Line) {
 	return found
 }
 
+// In returns the lines that have the given message and concern an object in the namespace. A log may also contain lines
+// about objects that other tests have left.
+func (l *Log) In(namespace, message string) (found []Line) {
+	for _, line := range l.With(message) {
+		if line.Text("namespace") == namespace {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
 // decode decodes a line token by token, because a map would hide duplicate fields.
 func decode(text string) (Line, error) {
 	line := Line{}

@@ -46,3 +46,12 @@ func TestWith(t *testing.T) {
 		t.Errorf("found %v", found)
 	}
 }
+
+func TestIn(t *testing.T) {
+	var l Log
+	write(t, &l, `{"msg":"a","namespace":"x"}`+"\n"+`{"msg":"a","namespace":"y","n":1}`+"\n"+`{"msg":"b","namespace":"y"}`+"\n")
+	found := l.In("y", "a")
+	if len(found) != 1 || found[0].Text("n") != "1" {
+		t.Errorf("found %v", found)
+	}
+}
