@@ -205,8 +205,12 @@ func (s *Suite) testSlowPublish(t *testing.T, category v1alpha1.Category) {
 	f := s.start(t, clocktesting.NewFakeClock(now()))
 	job := f.prepare(t, f.post(t, category, "hello"))
 	f.fault(t, sandboxtest.Fault{Operation: "publish", Kind: "delay", DelayMS: 60000})
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	go func() {
+		defer cancel()
+		f.awaitCall(ctx, "publish")
+	}()
 	p, _ := f.platform.(platforms.Publisher)
 	got := p.Publish(ctx, job)
 	if got.Outcome != platforms.Unknown || got.Err == nil {
@@ -215,6 +219,19 @@ func (s *Suite) testSlowPublish(t *testing.T, category v1alpha1.Category) {
 	f.checkNoSecrets(t, got.Err)
 	if n := f.arrived(t, "publish"); n != 1 {
 		t.Errorf("%d calls arrived for one publication", n)
+	}
+}
+
+// awaitCall waits until a call of an operation has arrived, or until ctx is done.
+func (f *fixture) awaitCall(ctx context.Context, operation string) {
+	for ctx.Err() == nil {
+		if calls, err := f.control.Calls(ctx, f.name); err == nil && calls[operation] > 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Millisecond):
+		}
 	}
 }
 

@@ -167,6 +167,7 @@ func newInstalled(ctx context.Context, manager, apiserver time.Duration) *instal
 	DeferCleanup(i.apiserver.kill)
 
 	i.team = newTeamOn(ctx, v1alpha1.PlatformX)
+	DeferCleanup(i.team.suspend) // the post that stays scheduled would be published during another spec
 	const name = "crash"
 	i.token = apitoken.New(i.team.namespace, name)
 	key := &v1alpha1.APIKey{ObjectMeta: metav1.ObjectMeta{Namespace: i.team.namespace, Name: name}}
