@@ -23,17 +23,28 @@ if ! command -v ffmpeg >/dev/null; then
 fi
 results=()
 failed=0
-# step runs a command and records its result. A command that a lane has started writes its duration to $reports/seconds.
+# used sets cpu to the processor time of this shell's finished children, in seconds.
+used() {
+  local file=$reports/times.$BASHPID
+  times >"$file"
+  cpu=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); sum += 60 * t[1] + t[2] }; printf "%d", sum }' "$file")
+}
+# step runs a command and records its result. A command that a lane has started writes its duration and its processor time to
+# $reports/seconds.
 step() {
-  local name=$1 start=$SECONDS word=ok notes took
+  local name=$1 start=$SECONDS word=ok notes took cpu before
   notes=$(wc -l <"$HERALD_TEST_NOTES")
   shift
   printf '\n==> %s\n' "$name"
   rm -f "$reports/seconds"
+  used
+  before=$cpu
   "$@" || { word=FAILED; failed=1; }
+  used
   if [ $word = ok ] && [ "$(wc -l <"$HERALD_TEST_NOTES")" != "$notes" ]; then word='not run'; fi
-  took=$(cat "$reports/seconds" 2>/dev/null || echo $((SECONDS - start)))
-  results+=("$(printf '%-7s %4ds  %s' "$word" "$took" "$name")")
+  took=$(cat "$reports/seconds" 2>/dev/null || echo "$((SECONDS - start)) $((cpu - before))")
+  # shellcheck disable=SC2086 # two numbers
+  results+=("$(printf '%-7s %4ds %5ds  %s' "$word" $took "$name")")
 }
 
 # lane runs targets in the background, one after the other. Each has a folder for its notes, output, exit code and duration. A lane
@@ -47,13 +58,16 @@ lane() {
   trap 'for group in "${lanes[@]}"; do kill -- -"$group" 2>/dev/null; done; exit 130' INT TERM
 }
 run_lane() {
-  local target own start status
+  local target own start status cpu before
   for target in "$@"; do
     own=$reports/$target start=$SECONDS status=0
+    used
+    before=$cpu
     mkdir "$own"
     : >"$own/notes"
     HERALD_TEST_NOTES="$own/notes" "$MAKE" $target LONG= SHORT=1 >"$own/log" 2>&1 || status=$?
-    echo $((SECONDS - start)) >"$own/seconds"
+    used
+    echo $((SECONDS - start)) $((cpu - before)) >"$own/seconds"
     echo $status >"$own/status.new"
     mv "$own/status.new" "$own/status" # complete, since await reads it
   done
@@ -96,7 +110,7 @@ step 'Mastodon clients (make test-mastodon)' await test-mastodon
 step 'odd files to every platform, short (make test-oddfiles)' await test-oddfiles
 step 'unauthenticated clients, short (make test-hostile)' await test-hostile
 step 'crash matrix, short (make test-crash)' await 'test-crash PROCS=1'
-printf '\n==> summary\n'
+printf '\n==> summary: duration, processor time\n'
 printf '%s\n' "${results[@]}"
 cat "$HERALD_TEST_NOTES"
 if [ $failed = 1 ]; then
