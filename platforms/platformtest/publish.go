@@ -16,6 +16,7 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -224,15 +225,10 @@ func (s *Suite) testSlowPublish(t *testing.T, category v1alpha1.Category) {
 
 // awaitCall waits until a call of an operation has arrived, or until ctx is done.
 func (f *fixture) awaitCall(ctx context.Context, operation string) {
-	for ctx.Err() == nil {
-		if calls, err := f.control.Calls(ctx, f.name); err == nil && calls[operation] > 0 {
-			return
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Millisecond):
-		}
-	}
+	_ = wait.PollUntilContextCancel(ctx, time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		calls, err := f.control.Calls(ctx, f.name)
+		return err == nil && calls[operation] > 0, nil
+	})
 }
 
 // Answer is a platform's simulated response to a call.
