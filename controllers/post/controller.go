@@ -75,12 +75,11 @@ type Reconciler struct {
 	startOnce sync.Once
 }
 
-// maxArmedRecords limits the concurrent writes that record results of armed posts. While other posts wait for their
-// turn, maxArmedRecordsAside applies instead: these writes are not urgent, and must not slow down the claims of due
-// posts that were not armed.
+// maxArmedRecords limits the concurrent writes that record results of armed posts, and maxArmedRecordsWhileBusy while
+// posts or armed calls wait for their turn.
 const (
-	maxArmedRecords      = 32
-	maxArmedRecordsAside = 4
+	maxArmedRecords          = 32
+	maxArmedRecordsWhileBusy = 2
 )
 
 // New returns a Reconciler.
@@ -122,7 +121,7 @@ func New(o Options) (*Reconciler, error) {
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
 		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.SendWindow, o.Clock), Owners: r.owners, DeadlineShift: r.suspensions.shift,
-		Groups: newGroups(&r.o), Recording: make(chan struct{}, min(maxArmedRecords, o.MaxConcurrentReconciles)), RecordingAside: make(chan struct{}, maxArmedRecordsAside),
+		Groups: newGroups(&r.o), Recording: dispatch.NewRecordLimit(min(maxArmedRecords, o.MaxConcurrentReconciles), maxArmedRecordsWhileBusy, r.scheduler.Busy),
 		ClaimStarted: r.reporter.claimStarted,
 		Changed:      r.reporter.changed, ClaimExpired: o.Metrics.ClaimExpired, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}

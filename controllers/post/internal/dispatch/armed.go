@@ -15,6 +15,8 @@ import (
 // part for platforms with few calls, so that neither a team's crowd nor an unresponsive platform can hold all places.
 type armedCalls struct {
 	places, used int
+	// opened is the number of calls that may start and wait for their turn.
+	opened int
 	// ready holds the tickets that lack only a place. byTeam and byPlatform count the tickets that are ready or have a
 	// place.
 	ready              []*ticket
@@ -61,6 +63,7 @@ func (a *armedCalls) hasPlace(t *ticket) bool {
 func (a *armedCalls) acquire(t *ticket) bool {
 	if a.hasPlace(t) {
 		a.used++
+		a.opened--
 		for _, share := range a.shares(t) {
 			share.used++
 		}
@@ -137,6 +140,7 @@ func (c *ArmedCall) Open() {
 	defer c.scheduler.unlock()
 	if t := c.scheduler.tickets[c.id]; t != nil && t.held {
 		t.held = false
+		c.scheduler.armed.opened++
 		c.scheduler.grant(t)
 	}
 }
@@ -167,6 +171,9 @@ func (c *ArmedCall) Done() {
 	case t.state != waiting:
 		s.releaseTicket(t)
 	default:
+		if !t.held {
+			s.armed.opened--
+		}
 		s.dequeue(t)
 		delete(s.tickets, c.id)
 		for _, key := range t.keys {
@@ -174,6 +181,13 @@ func (c *ArmedCall) Done() {
 			s.offer(key)
 		}
 	}
+}
+
+// Busy reports whether posts wait for their turn, or armed calls whose groups are open.
+func (s *Scheduler) Busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.armed.opened > 0 || s.waiting() > 0
 }
 
 // hasArmedBefore reports whether an armed call waits in front of a ticket.

@@ -90,6 +90,15 @@ func TestArmedCalls(t *testing.T) {
 				if diff := cmp.Diff(tt.want, started); diff != "" {
 					t.Errorf("calls (-want +got):\n%s", diff)
 				}
+				waiting := 0
+				for _, call := range tt.queued {
+					if !tt.expired && !slices.Contains(slices.Concat(tt.unopened, tt.ended, started), call[0]) {
+						waiting++
+					}
+				}
+				if s.armed.opened != waiting || waiting > 0 && !s.Busy() {
+					t.Errorf("%d opened calls wait for their turn, not %d", s.armed.opened, waiting)
+				}
 				if !tt.expired {
 					close(expire)
 				}
@@ -101,7 +110,7 @@ func TestArmedCalls(t *testing.T) {
 					}
 					s.Done("late")
 				}
-				if s.armed.used != 0 || len(s.armed.ready) != 0 || len(s.armed.byTeam)+len(s.armed.byPlatform) != 0 || len(s.gates) != 0 || len(s.tickets) != 0 {
+				if s.armed.used != 0 || s.armed.opened != 0 || len(s.armed.ready) != 0 || len(s.armed.byTeam)+len(s.armed.byPlatform) != 0 || len(s.gates) != 0 || len(s.tickets) != 0 {
 					t.Errorf("%+v, %d gates and %d tickets remain", s.armed, len(s.gates), len(s.tickets))
 				}
 			})
@@ -142,7 +151,7 @@ func TestArmedShares(t *testing.T) {
 			for _, call := range all {
 				call.Done()
 			}
-			if s.armed.used != 0 || len(s.armed.byTeam)+len(s.armed.byPlatform) != 0 {
+			if s.armed.used != 0 || s.armed.opened != 0 || len(s.armed.byTeam)+len(s.armed.byPlatform) != 0 {
 				t.Errorf("remaining: %+v", s.armed)
 			}
 		})

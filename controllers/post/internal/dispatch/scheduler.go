@@ -171,6 +171,10 @@ func (s *Scheduler) Slow(id, key string) {
 func (s *Scheduler) Waiting() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.waiting()
+}
+
+func (s *Scheduler) waiting() (n int) {
 	for _, tm := range s.teams {
 		n += tm.waits
 	}

@@ -35,13 +35,14 @@ func (noOwners) Reserve(v1alpha1.Platform, string, string, types.UID, int32) boo
 // fails.
 func TestRecordTurns(t *testing.T) {
 	for name, tt := range map[string]struct {
-		// waits is set if another post waits to be claimed.
-		waits bool
-		// turns is the number of turns, and aside is their number while other posts wait.
+		// waits is set if another post waits to be claimed, and crowd if another armed call waits for its account.
+		waits, crowd bool
+		// turns is the number of turns, and aside is their number while others wait.
 		turns, aside int
 	}{
 		"a result that is retried does not block the others":          {turns: 1, aside: 0},
 		"results have fewer turns while other posts wait for a claim": {waits: true, turns: 0, aside: 1},
+		"results have fewer turns while armed calls wait":             {crowd: true, turns: 0, aside: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -59,14 +60,18 @@ func TestRecordTurns(t *testing.T) {
 					},
 				})
 				clock := clocktesting.NewFakeClock(groupTime)
-				scheduler := dispatch.NewScheduler(1)
+				scheduler := dispatch.NewScheduler(1).WithArmed(2)
+				if tt.crowd {
+					scheduler.QueueArmed(dispatch.Waiter{ID: "first"}, "a").Open()
+					scheduler.QueueArmed(dispatch.Waiter{ID: "second"}, "a").Open()
+				}
 				if tt.waits {
 					scheduler.TryAcquire(dispatch.Waiter{ID: "holder"}, []string{"a"})
 					scheduler.TryAcquire(dispatch.Waiter{ID: "waiter"}, []string{"a"})
 				}
 				p := &Publisher{
 					Client: api, APIReader: api, Clock: clock, RecordFor: time.Hour, Scheduler: scheduler, Owners: noOwners{}, Log: logr.Discard(),
-					Recording: make(chan struct{}, tt.turns), RecordingAside: make(chan struct{}, tt.aside),
+					Recording:     dispatch.NewRecordLimit(tt.turns, tt.aside, scheduler.Busy),
 					DeadlineShift: func(context.Context, string) *delivery.Deadlines { return &delivery.Deadlines{} },
 					Changed:       func(context.Context, *v1alpha1.Post, *v1alpha1.PostStatus) {},
 				}
@@ -76,9 +81,9 @@ func TestRecordTurns(t *testing.T) {
 					return post
 				}
 				get(first)
-				go func() { recorded <- p.recordInTurn(t.Context(), first, &WriteCache{}, nil, p.recordTurn) }()
+				go func() { recorded <- p.recordInTurn(t.Context(), first, &WriteCache{}, nil, p.Recording.Acquire) }()
 				synctest.Wait()
-				must.Succeed(t, p.recordInTurn(t.Context(), get(second), &WriteCache{}, nil, p.recordTurn))
+				must.Succeed(t, p.recordInTurn(t.Context(), get(second), &WriteCache{}, nil, p.Recording.Acquire))
 				away = false
 				clock.Step(firstPause)
 				must.Succeed(t, <-recorded)

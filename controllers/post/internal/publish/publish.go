@@ -57,9 +57,9 @@ type Publisher struct {
 	// Owners maps platform ids to targets.
 	Owners Owners
 	// Groups holds the groups of armed posts, or is nil if no post is armed. Recording limits the concurrent writes of
-	// their results, and RecordingAside those that are made while other posts wait for their turn to be claimed.
-	Groups                    *Groups
-	Recording, RecordingAside chan struct{}
+	// their results.
+	Groups    *Groups
+	Recording *dispatch.RecordLimit
 	// DeadlineShift returns the suspensions that move the deadlines of a namespace's posts.
 	DeadlineShift func(ctx context.Context, namespace string) *delivery.Deadlines
 	// Changed is called after a status was stored. before is the previous status.

@@ -150,7 +150,7 @@ func (r *run) record(ctx context.Context, batch []*Delivery) (next []*Delivery, 
 	if len(next) == 0 {
 		turn := noTurn
 		if r.armed != nil {
-			turn = r.recordTurn
+			turn = r.Recording.Acquire
 		}
 		if err := r.recordInTurn(detached, r.post, r.cache, results(batch), turn); err != nil {
 			return nil, err
@@ -228,18 +228,8 @@ func (p *Publisher) Record(ctx context.Context, post *v1alpha1.Post, memory *Wri
 
 func noTurn() (done func()) { return func() {} }
 
-// recordTurn waits for a write's turn among the results of armed posts: thousands of armed calls may end at the same
-// moment. Each retry needs a new turn, so that writes of all results are attempted before a stopping process ends.
-func (p *Publisher) recordTurn() (done func()) {
-	turns := p.Recording
-	if p.Scheduler.Waiting() > 0 {
-		turns = p.RecordingAside
-	}
-	turns <- struct{}{}
-	return func() { <-turns }
-}
-
-// recordInTurn is Record with a turn for each write. The wait for the first turn does not count toward RecordFor.
+// recordInTurn is Record with a turn for each write. The wait for the first turn does not count toward RecordFor. Each
+// retry needs a new turn, so that writes of all results are attempted before a stopping process ends.
 func (p *Publisher) recordInTurn(ctx context.Context, post *v1alpha1.Post, memory *WriteCache, results []delivery.Result, turn func() (done func())) error {
 	done := turn()
 	ctx, cancel := context.WithTimeout(ctx, p.RecordFor)
