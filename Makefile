@@ -101,20 +101,20 @@ test: ## Run everything that must pass before a change is merged; list at the en
 without_race := hack/chart hack/conform hack/flux hack/image
 
 # Packages with long tests, and single-threaded models: the race detector has nothing to find there and takes many minutes. The code that
-# reads the archive's lists concurrently, apiserver/archived and apiserver/postindex, is tested with it. So is internal/media/rendition,
-# except for the tests that only compare pixels and durations of whole files.
-one_goroutine := posting/explore test/schema/decode internal/archive/lists internal/media/rendition test/capacity
+# reads the archive's lists concurrently, apiserver/archived and apiserver/postindex, is tested with it. So are the tests of
+# internal/media/rendition that use several goroutines; the others loop over pixels.
+slow_with_race := posting/explore test/schema/decode internal/archive/lists internal/media/rendition test/capacity
 
 .PHONY: test-unit
 test-unit: ## Run the unit tests: all packages that need only Go (RACE=1 for the race detector)
 	@tested=$$($(tested))
 	suites=$$($(suites))
-	packages=$$(comm -23 <(echo "$$tested") <(echo "$$suites") | grep -vF $(addprefix -e /,$(one_goroutine)))
+	packages=$$(comm -23 <(echo "$$tested") <(echo "$$suites") | grep -vF $(addprefix -e /,$(slow_with_race)))
 	if [ -n "$$packages" ]; then $(go_test) $$packages; else $(call not_run,unit tests; there are none); fi
-	go test -timeout 60m $(addprefix ./,$(one_goroutine))
-	# Many goroutines adding to a team's lists, checked against the model.
+	go test -timeout 60m $(addprefix ./,$(slow_with_race))
+	# Many goroutines adding to a team's lists, checked against the model, and conversions of files.
 	$(if $(RACE),$(go_test) -run Gather ./internal/archive/lists)
-	$(if $(RACE),$(go_test) -skip 'ColorsAgree|Convert|Hostile|ScalesPixels' ./internal/media/rendition)
+	$(if $(RACE),$(go_test) -run 'Extract|ConvertFails|Slot|Turns|Waiting|CreatedOnce|Child' -skip ScalesPixels ./internal/media/rendition)
 	for module in $(filter-out $(without_race),$(code_modules)); do
 	  (cd "$$module" && $(go_test) ./...)
 	done

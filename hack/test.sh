@@ -29,26 +29,32 @@ used() {
   times >"$file"
   cpu=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); sum += 60 * t[1] + t[2] }; printf "%d", sum }' "$file")
 }
-# step runs a command and records its result. A command that a lane has started writes its duration and its processor time to
+# step runs a command, measured or await, and records its result. The command writes its duration and its processor time to
 # $reports/seconds.
 step() {
-  local name=$1 start=$SECONDS word=ok notes took cpu before
+  local name=$1 word=ok notes took
   notes=$(wc -l <"$HERALD_TEST_NOTES")
   shift
   printf '\n==> %s\n' "$name"
   rm -f "$reports/seconds"
-  used
-  before=$cpu
   "$@" || { word=FAILED; failed=1; }
-  used
   if [ $word = ok ] && [ "$(wc -l <"$HERALD_TEST_NOTES")" != "$notes" ]; then word='not run'; fi
-  took=$(cat "$reports/seconds" 2>/dev/null || echo "$((SECONDS - start)) $((cpu - before))")
+  took=$(cat "$reports/seconds" 2>/dev/null || echo 0 0)
   # shellcheck disable=SC2086 # two numbers
   results+=("$(printf '%-7s %4ds %5ds  %s' "$word" $took "$name")")
 }
 
-# lane runs targets in the background, one after the other. Each has a folder for its notes, output, exit code and duration. A lane
-# is a process group, so that an interrupt stops all of it.
+# measured runs a command in a subshell, whose processor time does not include that of lanes that end meanwhile.
+measured() (
+  start=$SECONDS status=0
+  "$@" || status=$?
+  used
+  echo $((SECONDS - start)) "$cpu" >"$reports/seconds"
+  exit $status
+)
+
+# lane runs targets in the background, one after the other. Each has a folder for its notes, output, exit code, duration and processor
+# time. A lane is a process group, so that an interrupt stops all of it.
 lanes=()
 lane() {
   set -m
@@ -87,17 +93,17 @@ await() {
   return "$(cat "$reports/$1/status")"
 }
 
-step 'generated files (make verify)' "$MAKE" verify
-step 'modules match go.sum (make modules)' "$MAKE" modules
-step 'programs that the tests start (make controlplane)' "$MAKE" controlplane
+step 'generated files (make verify)' measured "$MAKE" verify
+step 'modules match go.sum (make modules)' measured "$MAKE" modules
+step 'programs that the tests start (make controlplane)' measured "$MAKE" controlplane
 # The crash matrix mostly waits, so it runs in one process next to all others; with more, the pages would be too slow for their time
 # limits. Linters and unit tests need all processors and can wait, so they have a lower priority.
 lane 'test-crash PROCS=1' test-bluesky
 lane test-integration test-monitoring test-browser test-agents test-upgrade test-counting test-signatures test-mastodon test-oddfiles test-hostile
-step 'known vulnerabilities (make vuln)' "$MAKE" vuln
-step 'formatting and linters (make lint)' nice "$MAKE" lint
-step "unit tests (make test-unit${race:+ RACE=1})" nice "$MAKE" test-unit RACE=$race
-step 'chart, with kubeconform and kube-score (make chart-conform)' "$MAKE" chart-conform
+step 'known vulnerabilities (make vuln)' measured "$MAKE" vuln
+step 'formatting and linters (make lint)' measured nice "$MAKE" lint
+step "unit tests (make test-unit${race:+ RACE=1})" measured nice "$MAKE" test-unit RACE=$race
+step 'chart, with kubeconform and kube-score (make chart-conform)' measured "$MAKE" chart-conform
 step 'suites with an API server (make test-integration)' await test-integration
 step 'alerts and dashboard in Prometheus (make test-monitoring)' await test-monitoring
 step 'pages in a browser (make test-browser)' await test-browser

@@ -35,7 +35,7 @@ type assets struct {
 // hashLength is the number of hex digits of the hash in a file's name: enough to distinguish versions.
 const hashLength = 12
 
-// sharedAssets returns the assets that all Sites of a process share. Compressing them takes longer than most tests.
+// sharedAssets returns the assets that all Sites of a process share. Compressing them is slow.
 var sharedAssets = sync.OnceValue(newAssets)
 
 func newAssets() assets {

@@ -75,8 +75,7 @@ type Reconciler struct {
 	startOnce sync.Once
 }
 
-// maxArmedRecords limits the concurrent writes that record results of armed posts, and maxArmedRecordsWhileBusy while
-// posts or armed calls wait for their turn.
+// maxArmedRecords and maxArmedRecordsWhileBusy are the limits of a dispatch.RecordLimit.
 const (
 	maxArmedRecords          = 32
 	maxArmedRecordsWhileBusy = 2
@@ -121,7 +120,7 @@ func New(o Options) (*Reconciler, error) {
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
 		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.SendWindow, o.Clock), Owners: r.owners, DeadlineShift: r.suspensions.shift,
-		Groups: newGroups(&r.o), Recording: dispatch.NewRecordLimit(min(maxArmedRecords, o.MaxConcurrentReconciles), maxArmedRecordsWhileBusy, r.scheduler.Busy),
+		Groups: newGroups(&r.o), Recording: dispatch.NewRecordLimit(min(maxArmedRecords, o.MaxConcurrentReconciles), maxArmedRecordsWhileBusy, r.scheduler.BusyUntil(o.Stopping)),
 		ClaimStarted: r.reporter.claimStarted,
 		Changed:      r.reporter.changed, ClaimExpired: o.Metrics.ClaimExpired, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}

@@ -199,7 +199,7 @@ func (f *fixture) checkLookup(t *testing.T, p platforms.Publisher, job platforms
 	}
 }
 
-// testSlowPublish delays the platform past the call's timeout.
+// testSlowPublish interrupts a call that has arrived and is not answered.
 func (s *Suite) testSlowPublish(t *testing.T, category v1alpha1.Category) {
 	t.Helper()
 	// The sandbox's delay uses a stopped clock.

@@ -200,7 +200,7 @@ func newPosts(url string, teams []stack.Team) (requests []bare.Request, err erro
 
 // requests sends requests in rotation and returns their latency.
 func (b *b12) requests(ctx context.Context, count int, requests []bare.Request) (bare.Latency, error) {
-	return b.latency(ctx, bare.Config{InFlight: growthInFlight, Warm: b.scaled(count / 10), Count: b.scaled(count), Requests: requests})
+	return b.measureLatency(ctx, bare.Config{InFlight: growthInFlight, Warm: b.scaled(count / 10), Count: b.scaled(count), Requests: requests})
 }
 
 // settle delivers posts of the other teams that are due at the same time, and returns how many are settled per second.

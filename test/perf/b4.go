@@ -207,7 +207,7 @@ func (b *b4) measureRounds(ctx context.Context, requests []bare.Request) (bare.L
 
 // requestAll sends the requests in order and returns their latency.
 func (b *b4) requestAll(ctx context.Context, requests []bare.Request) (bare.Latency, error) {
-	return b.latency(ctx, bare.Config{
+	return b.measureLatency(ctx, bare.Config{
 		Processor: measure.ClientProcessor, InFlight: restInFlight, Warm: warmAsks, Count: b.b4Asks, Requests: requests,
 	})
 }

@@ -140,8 +140,8 @@ func (s *session) bare(ctx context.Context, program, identity string, config bar
 	return bare.Start(ctx, s.group, program, config)
 }
 
-// latency sends requests and returns their latencies.
-func (s *session) latency(ctx context.Context, config bare.Config) (bare.Latency, error) {
+// measureLatency sends requests and returns their latency.
+func (s *session) measureLatency(ctx context.Context, config bare.Config) (bare.Latency, error) {
 	child, err := s.bare(ctx, bare.Ask, "", config)
 	if err != nil {
 		return bare.Latency{}, err

@@ -15,7 +15,7 @@ import (
 // part for platforms with few calls, so that neither a team's crowd nor an unresponsive platform can hold all places.
 type armedCalls struct {
 	places, used int
-	// opened is the number of calls that may start and wait for their turn.
+	// opened is the number of calls of open groups that wait for their turn.
 	opened int
 	// ready holds the tickets that lack only a place. byTeam and byPlatform count the tickets that are ready or have a
 	// place.
@@ -183,11 +183,24 @@ func (c *ArmedCall) Done() {
 	}
 }
 
-// Busy reports whether posts wait for their turn, or armed calls whose groups are open.
+// Busy reports whether posts, or armed calls of open groups, wait for their turn.
 func (s *Scheduler) Busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.armed.opened > 0 || s.waiting() > 0
+}
+
+// BusyUntil returns Busy for a process until it stops. After that, its posts wait in vain, and all results must be
+// recorded before the process ends.
+func (s *Scheduler) BusyUntil(stopping <-chan struct{}) (busy func() bool) {
+	return func() bool {
+		select {
+		case <-stopping:
+			return false
+		default:
+			return s.Busy()
+		}
+	}
 }
 
 // hasArmedBefore reports whether an armed call waits in front of a ticket.

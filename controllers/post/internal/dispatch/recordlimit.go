@@ -17,9 +17,9 @@ type RecordLimit struct {
 	used  int
 }
 
-// NewRecordLimit returns a limit of most writes, or whileBusy writes while busy returns true.
+// NewRecordLimit returns a limit of most writes, or whileBusy writes, if that is less, while busy returns true.
 func NewRecordLimit(most, whileBusy int, busy func() bool) *RecordLimit {
-	l := &RecordLimit{most: most, whileBusy: whileBusy, busy: busy}
+	l := &RecordLimit{most: most, whileBusy: min(whileBusy, most), busy: busy}
 	l.ended = sync.NewCond(&l.mu)
 	return l
 }
@@ -32,15 +32,21 @@ func (l *RecordLimit) Acquire() (release func()) {
 		l.ended.Wait()
 	}
 	l.used++
+	l.wakeNext()
 	return l.release
 }
 
-// release wakes as many waiting writes as may start: more than one if the scheduler is no longer busy.
 func (l *RecordLimit) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used--
-	for range l.limit() - l.used {
+	l.wakeNext()
+}
+
+// wakeNext wakes a waiting write if one may start. That one wakes the next, since several may start once the scheduler
+// is no longer busy.
+func (l *RecordLimit) wakeNext() {
+	if l.used < l.limit() {
 		l.ended.Signal()
 	}
 }

@@ -4,6 +4,7 @@
 package dispatch
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,7 +24,7 @@ func TestRecordLimit(t *testing.T) {
 		"busy":            {"the limit is constant", []bool{true, true, true}, []int64{1, 1, 1}},
 		"becomes calm":    {"the waiting writes start at once", []bool{true, true, false}, []int64{1, 1, 4}},
 		"becomes busy":    {"running writes continue, and no other starts", []bool{false, true, true, true, true}, []int64{4, 3, 2, 1, 1}},
-		"busy for a time": {"a write that waited for longer starts too", []bool{false, true, false}, []int64{4, 3, 4}},
+		"busy for a time": {"the next write that ends lets several start", []bool{false, true, false}, []int64{4, 3, 4}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -53,6 +54,38 @@ func TestRecordLimit(t *testing.T) {
 				}
 				close(end)
 			})
+		})
+	}
+}
+
+// TestBusy covers a scheduler with one place for posts and one for armed calls.
+func TestBusy(t *testing.T) {
+	stopping := make(chan struct{})
+	close(stopping)
+	for name, tt := range map[string]struct {
+		reason string
+		// posts lists the accounts of posts, and calls those of armed calls of an open group.
+		posts, calls []string
+		stopping     chan struct{}
+		want         bool
+	}{
+		"nothing waits":            {"a post and a call have their turn", []string{"a"}, []string{"b"}, nil, false},
+		"a post waits":             {"its claim is urgent", []string{"a", "a"}, nil, nil, true},
+		"an armed call waits":      {"the call is due", nil, []string{"a", "a"}, nil, true},
+		"the process is stopping":  {"its posts wait in vain", []string{"a", "a"}, []string{"b", "b"}, stopping, false},
+		"the process may not stop": {"a nil channel is never closed", []string{"a", "a"}, []string{"b", "b"}, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := NewScheduler(1).WithArmed(1)
+			for i, account := range tt.posts {
+				s.TryAcquire(Waiter{ID: fmt.Sprint("post", i)}, []string{account})
+			}
+			for i, account := range tt.calls {
+				s.QueueArmed(Waiter{ID: fmt.Sprint("call", i)}, account).Open()
+			}
+			if got := s.BusyUntil(tt.stopping)(); got != tt.want {
+				t.Errorf("%s: busy: %t", tt.reason, got)
+			}
 		})
 	}
 }

@@ -32,62 +32,41 @@ func (noOwners) Record(*v1alpha1.Post) {}
 func (noOwners) Reserve(v1alpha1.Platform, string, string, types.UID, int32) bool { return true }
 
 // TestRecordTurns covers two armed posts that share one turn for recording their results. The first post's first write
-// fails.
+// fails, and its retry does not block the second post.
 func TestRecordTurns(t *testing.T) {
-	for name, tt := range map[string]struct {
-		// waits is set if another post waits to be claimed, and crowd if another armed call waits for its account.
-		waits, crowd bool
-		// turns is the number of turns, and aside is their number while others wait.
-		turns, aside int
-	}{
-		"a result that is retried does not block the others":          {turns: 1, aside: 0},
-		"results have fewer turns while other posts wait for a claim": {waits: true, turns: 0, aside: 1},
-		"results have fewer turns while armed calls wait":             {crowd: true, turns: 0, aside: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				scheme := runtime.NewScheme()
-				must.Succeed(t, v1alpha1.AddToScheme(scheme))
-				first := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "first"}}
-				second := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "second"}}
-				away := true
-				api := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(first).WithObjects(first, second).Build(), interceptor.Funcs{
-					SubResourceUpdate: func(ctx context.Context, c client.Client, _ string, obj client.Object, o ...client.SubResourceUpdateOption) error {
-						if obj.GetName() == first.Name && away {
-							return errors.New("away")
-						}
-						return c.Status().Update(ctx, obj, o...)
-					},
-				})
-				clock := clocktesting.NewFakeClock(groupTime)
-				scheduler := dispatch.NewScheduler(1).WithArmed(2)
-				if tt.crowd {
-					scheduler.QueueArmed(dispatch.Waiter{ID: "first"}, "a").Open()
-					scheduler.QueueArmed(dispatch.Waiter{ID: "second"}, "a").Open()
+	synctest.Test(t, func(t *testing.T) {
+		scheme := runtime.NewScheme()
+		must.Succeed(t, v1alpha1.AddToScheme(scheme))
+		first := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "first"}}
+		second := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "second"}}
+		away := true
+		api := interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(first).WithObjects(first, second).Build(), interceptor.Funcs{
+			SubResourceUpdate: func(ctx context.Context, c client.Client, _ string, obj client.Object, o ...client.SubResourceUpdateOption) error {
+				if obj.GetName() == first.Name && away {
+					return errors.New("away")
 				}
-				if tt.waits {
-					scheduler.TryAcquire(dispatch.Waiter{ID: "holder"}, []string{"a"})
-					scheduler.TryAcquire(dispatch.Waiter{ID: "waiter"}, []string{"a"})
-				}
-				p := &Publisher{
-					Client: api, APIReader: api, Clock: clock, RecordFor: time.Hour, Scheduler: scheduler, Owners: noOwners{}, Log: logr.Discard(),
-					Recording:     dispatch.NewRecordLimit(tt.turns, tt.aside, scheduler.Busy),
-					DeadlineShift: func(context.Context, string) *delivery.Deadlines { return &delivery.Deadlines{} },
-					Changed:       func(context.Context, *v1alpha1.Post, *v1alpha1.PostStatus) {},
-				}
-				recorded := make(chan error, 1)
-				get := func(post *v1alpha1.Post) *v1alpha1.Post {
-					must.Succeed(t, api.Get(t.Context(), client.ObjectKeyFromObject(post), post))
-					return post
-				}
-				get(first)
-				go func() { recorded <- p.recordInTurn(t.Context(), first, &WriteCache{}, nil, p.Recording.Acquire) }()
-				synctest.Wait()
-				must.Succeed(t, p.recordInTurn(t.Context(), get(second), &WriteCache{}, nil, p.Recording.Acquire))
-				away = false
-				clock.Step(firstPause)
-				must.Succeed(t, <-recorded)
-			})
+				return c.Status().Update(ctx, obj, o...)
+			},
 		})
-	}
+		clock := clocktesting.NewFakeClock(groupTime)
+		scheduler := dispatch.NewScheduler(1)
+		p := &Publisher{
+			Client: api, APIReader: api, Clock: clock, RecordFor: time.Hour, Scheduler: scheduler, Owners: noOwners{}, Log: logr.Discard(),
+			Recording:     dispatch.NewRecordLimit(1, 1, scheduler.Busy),
+			DeadlineShift: func(context.Context, string) *delivery.Deadlines { return &delivery.Deadlines{} },
+			Changed:       func(context.Context, *v1alpha1.Post, *v1alpha1.PostStatus) {},
+		}
+		recorded := make(chan error, 1)
+		get := func(post *v1alpha1.Post) *v1alpha1.Post {
+			must.Succeed(t, api.Get(t.Context(), client.ObjectKeyFromObject(post), post))
+			return post
+		}
+		get(first)
+		go func() { recorded <- p.recordInTurn(t.Context(), first, &WriteCache{}, nil, p.Recording.Acquire) }()
+		synctest.Wait()
+		must.Succeed(t, p.recordInTurn(t.Context(), get(second), &WriteCache{}, nil, p.Recording.Acquire))
+		away = false
+		clock.Step(firstPause)
+		must.Succeed(t, <-recorded)
+	})
 }
