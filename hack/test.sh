@@ -23,12 +23,6 @@ if ! command -v ffmpeg >/dev/null; then
 fi
 results=()
 failed=0
-# used sets cpu to the processor time of this shell's finished children, in seconds.
-used() {
-  local file=$reports/times.$BASHPID
-  times >"$file"
-  cpu=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); sum += 60 * t[1] + t[2] }; printf "%d", sum }' "$file")
-}
 # step runs a command, measured or await, and records its result. The command writes its duration and its processor time to
 # $reports/seconds.
 step() {
@@ -44,12 +38,15 @@ step() {
   results+=("$(printf '%-7s %4ds %5ds  %s' "$word" $took "$name")")
 }
 
-# measured runs a command in a subshell, whose processor time does not include that of lanes that end meanwhile.
+# measured runs a command and writes its duration and processor time, in seconds, to $seconds. Its subshell does not count the processor
+# time of lanes that end meanwhile.
+seconds=$reports/seconds
 measured() (
   start=$SECONDS status=0
   "$@" || status=$?
-  used
-  echo $((SECONDS - start)) "$cpu" >"$reports/seconds"
+  times >"$seconds.times"
+  cpu=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); sum += 60 * t[1] + t[2] }; printf "%d", sum }' "$seconds.times")
+  echo $((SECONDS - start)) "$cpu" >"$seconds"
   exit $status
 )
 
@@ -64,16 +61,12 @@ lane() {
   trap 'for group in "${lanes[@]}"; do kill -- -"$group" 2>/dev/null; done; exit 130' INT TERM
 }
 run_lane() {
-  local target own start status cpu before
+  local target own status
   for target in "$@"; do
-    own=$reports/$target start=$SECONDS status=0
-    used
-    before=$cpu
+    own=$reports/$target status=0
     mkdir "$own"
     : >"$own/notes"
-    HERALD_TEST_NOTES="$own/notes" "$MAKE" $target LONG= SHORT=1 >"$own/log" 2>&1 || status=$?
-    used
-    echo $((SECONDS - start)) $((cpu - before)) >"$own/seconds"
+    HERALD_TEST_NOTES="$own/notes" seconds="$own/seconds" measured "$MAKE" $target LONG= SHORT=1 >"$own/log" 2>&1 || status=$?
     echo $status >"$own/status.new"
     mv "$own/status.new" "$own/status" # complete, since await reads it
   done

@@ -39,7 +39,7 @@ func (s *tokenSaver) loadSpooled() (found []unsaved, all bool) {
 	return found, all
 }
 
-// recoverSpooled implements Reconciler.Recover. The tokens are stored concurrently, because their claims expire at the
+// recoverSpooled stores the tokens of earlier processes; see Reconciler.Recover. The tokens are stored concurrently, because their claims expire at the
 // same time. A request's timeout is a fraction of that time.
 func (s *tokenSaver) recoverSpooled(ctx context.Context) {
 	var storing sync.WaitGroup

@@ -54,7 +54,8 @@ func (f *finalizer) finalize(ctx context.Context, m *v1alpha1.Media) (time.Durat
 		return 0, failed // the process is shutting down
 	}
 	left := abandonAfter - f.clock.Since(m.DeletionTimestamp.Time)
-	ending, err := f.isNamespaceTerminating(ctx, m.Namespace)
+	// Read from the API server, because the result decides whether the file is abandoned.
+	ending, err := kubeclient.IsNamespaceTerminating(ctx, f.apiReader, m.Namespace)
 	switch {
 	case err != nil:
 		return 0, errors.Join(failed, err)
@@ -113,12 +114,6 @@ func (f *finalizer) release(ctx context.Context, m *v1alpha1.Media) error {
 		return fmt.Errorf("cannot remove the finalizer from the media file: %w", err)
 	}
 	return nil
-}
-
-// isNamespaceTerminating reports whether a namespace is being deleted. It reads from the API server, because the result
-// decides whether a file is abandoned.
-func (f *finalizer) isNamespaceTerminating(ctx context.Context, name string) (bool, error) {
-	return kubeclient.IsNamespaceTerminating(ctx, f.apiReader, name) //nolint:wrapcheck // the error has its context
 }
 
 // reportAbandoned emits an event about a file that may remain in the store. A terminating namespace does not accept new

@@ -117,8 +117,7 @@ var _ = Describe("a Media restored from a backup", func() {
 
 	It("does not touch another cluster's files in a shared bucket, except its own", func(ctx SpecContext) {
 		d := newDesk(loose())
-		setMayDelete := func(f func(context.Context) error) { d.MayDelete, d.files.mayDelete = f, f }
-		setMayDelete(func(context.Context) error { return &installation.ForeignBucketError{Cluster: "first", Own: "second"} })
+		d.setMayDelete(func(context.Context) error { return &installation.ForeignBucketError{Cluster: "first", Own: "second"} })
 		orphan, lost, own := d.uploaded(ctx, func(*v1alpha1.Media) {}), d.uploaded(ctx, func(*v1alpha1.Media) {}), d.uploaded(ctx, func(*v1alpha1.Media) {})
 		lose(ctx, orphan)
 		lose(ctx, lost)
@@ -132,7 +131,7 @@ var _ = Describe("a Media restored from a backup", func() {
 		Expect(hasFile(ctx, store.UIDKey(own))).To(MatchError(store.ErrNotFound))
 
 		By("sweeping them after an administrator took over the bucket")
-		setMayDelete(func(context.Context) error { return nil })
+		d.setMayDelete(func(context.Context) error { return nil })
 		Expect(d.sweep(ctx)).To(Succeed())
 		Expect(hasFile(ctx, store.UIDKey(orphan))).To(MatchError(store.ErrNotFound))
 		Expect(hasFile(ctx, store.UIDKey(lost))).To(MatchError(store.ErrNotFound))

@@ -152,6 +152,11 @@ func newDesk(source Source) *desk {
 // setStore replaces the store.
 func (d *desk) setStore(s Store) { d.Store, d.files.store = s, s }
 
+// setMayDelete replaces the check of the bucket's owner.
+func (d *desk) setMayDelete(check func(context.Context) error) {
+	d.MayDelete, d.files.mayDelete = check, check
+}
+
 func newMedia(namespace string, change func(*v1alpha1.Media)) *v1alpha1.Media {
 	m := &v1alpha1.Media{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("m-%d", serial.Add(1))},

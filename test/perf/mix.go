@@ -96,7 +96,7 @@ func (f *postMix) post(i int) *v1alpha1.Post {
 	return post
 }
 
-// asStored adds to a post what the API server sets when it is created at the given time.
+// asStored sets the fields that the API server sets in a post that is created at the given time.
 func asStored(post *v1alpha1.Post, at time.Time) {
 	post.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Post"}
 	post.Name, post.GenerateName = "p"+strings.ToLower(rand.Text()[:25]), ""

@@ -64,7 +64,7 @@ func TestBusy(t *testing.T) {
 	close(stopping)
 	for name, tt := range map[string]struct {
 		reason string
-		// posts lists the accounts of posts, and calls those of armed calls of an open group.
+		// posts contains an account for each post, and calls an account for each armed call. The calls' group is open.
 		posts, calls []string
 		stopping     chan struct{}
 		want         bool
