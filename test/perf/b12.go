@@ -15,6 +15,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/processes"
+	"github.com/herald-social/herald/posting/delivery"
 	"github.com/herald-social/herald/test/perf/internal/bare"
 	"github.com/herald-social/herald/test/perf/internal/measure"
 	"github.com/herald-social/herald/test/perf/internal/stack"
@@ -30,6 +31,8 @@ const (
 	firstB12 = firstX + 2_000_000
 	// quietFor is the time without writes after which a start is over.
 	quietFor = 3 * time.Second
+	// canaryWrites is more than the number of writes to the posts that show that a start is over.
+	canaryWrites = 100
 )
 
 // growthSizes are the numbers of stored posts and of the teams that share them.
@@ -118,10 +121,7 @@ func (b *b12) measure(ctx context.Context, teams []stack.Team, posts int) (g *gr
 	if err != nil {
 		return nil, err
 	}
-	if err := b.stack.StartHerald(ctx); err != nil {
-		return nil, err
-	}
-	if err := b.awaitQuiet(ctx); err != nil {
+	if err := b.start(ctx, posts); err != nil {
 		return nil, err
 	}
 	for _, p := range b.stack.Herald() {
@@ -146,7 +146,17 @@ func (b *b12) measure(ctx context.Context, teams []stack.Team, posts int) (g *gr
 		return nil, err
 	}
 	b.logf("  B12: %d posts of %d team(s): %+v", g.Posts, g.Teams, *g)
-	return g, errors.Join(b.stack.StopHerald(), stored.Remove(ctx), b.clearTeams(ctx, teams), b.clear(ctx))
+	for _, step := range []func() error{
+		b.stack.StopHerald,
+		func() error { return stored.Remove(ctx) },
+		func() error { return b.clearTeams(ctx, teams) },
+		func() error { return b.clear(ctx) },
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
 }
 
 // stored returns the i-th post as it is stored, after the manager has accepted it.
@@ -156,7 +166,25 @@ func (b *b12) stored(teams []stack.Team, i int, at time.Time) *v1alpha1.Post {
 	post.Annotations[v1alpha1.BornAnnotation] = v1alpha1.NewTime(at).String()
 	asStored(post, at)
 	b.sample.accepted.DeepCopyInto(&post.Status)
+	delivery.Describe(post, at) // its messages state the post's own time
 	return post
+}
+
+// start starts Herald, and waits until that is over. It returns an error if Herald writes the stored posts, because then
+// they are not as Herald stores them.
+func (b *b12) start(ctx context.Context, posts int) error {
+	before, err := b.writes(ctx)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(b.stack.StartHerald(ctx), b.awaitQuiet(ctx)); err != nil {
+		return err
+	}
+	after, err := b.writes(ctx)
+	if err == nil && after.Of("posts")-before.Of("posts") > canaryWrites+float64(posts)/10 {
+		err = fmt.Errorf("the start of Herald wrote %.0f times to %d stored posts", after.Of("posts")-before.Of("posts"), posts)
+	}
+	return err
 }
 
 // awaitQuiet waits until Herald has written nothing for a while, so that its start is over.

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/hack/local/supervisor"
@@ -211,7 +212,7 @@ func (s *session) removePosts(ctx context.Context, namespace string) error {
 	}
 	err = inParallel(ctx, posts.Items, func(ctx context.Context, post metav1.PartialObjectMetadata) error {
 		_, err := s.posts.Namespace(namespace).Patch(ctx, post.Name, types.MergePatchType, release, metav1.PatchOptions{})
-		return err
+		return client.IgnoreNotFound(err) // a post that was removed from etcd may still be listed
 	})
 	if err != nil {
 		return err
