@@ -153,6 +153,10 @@ const (
 	// TeamLabel is the Team's name, on its namespace.
 	TeamLabel = "social.herald.dev/team"
 
+	// ShardLabel is the shard of a Post's team, as in the Team's status.shard. Caches select posts by it. It has no effect if the
+	// installation has one shard.
+	ShardLabel = "social.herald.dev/shard"
+
 	// OriginLabel is the origin of a Post, Media, APIKey, Connection or credentials Secret. Applied objects have none.
 	OriginLabel = "social.herald.dev/origin"
 	// OriginAPI is the OriginLabel of objects created through the REST API, and of every Media created by the apiserver.

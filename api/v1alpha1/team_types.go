@@ -269,6 +269,31 @@ type TeamStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Suspensions []Suspension `json:"suspensions,omitempty"`
+
+	// shard is the shard that delivers the team's posts; absent if the installation has one shard. The leader sets it once, and changes it
+	// only to move the team.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2
+	// +kubebuilder:validation:Pattern=`^[0-9]{2}$`
+	Shard string `json:"shard,omitempty"`
+
+	// move is present while the team is moved to the shard in status.shard. The team is suspended until all its posts have the label of
+	// that shard.
+	// +optional
+	Move *ShardMove `json:"move,omitempty"`
+}
+
+// ShardMove is a team's move from one shard to another.
+type ShardMove struct {
+	// from is the previous shard.
+	// +required
+	// +kubebuilder:validation:MaxLength=2
+	// +kubebuilder:validation:Pattern=`^[0-9]{2}$`
+	From string `json:"from"`
+
+	// since is when the move started.
+	// +required
+	Since Time `json:"since"`
 }
 
 // Suspension is a period without publishing for a team.
@@ -282,10 +307,11 @@ type Suspension struct {
 	Until *Time `json:"until,omitempty"`
 }
 
-// Suspended reports whether publishing is suspended for the team: spec.suspend is set, or its last suspension has no end.
+// Suspended reports whether publishing is suspended for the team: spec.suspend is set, the team is being moved to another shard, or its last
+// suspension has no end.
 func (t *Team) Suspended() bool {
 	last := len(t.Status.Suspensions) - 1
-	return t.Spec.Suspend || last >= 0 && t.Status.Suspensions[last].Until == nil
+	return t.Spec.Suspend || t.Status.Move != nil || last >= 0 && t.Status.Suspensions[last].Until == nil
 }
 
 // TeamArchive describes a team's archived posts.

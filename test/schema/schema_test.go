@@ -291,6 +291,16 @@ func inGroup(name string) func(*v1alpha1.Post) {
 	}
 }
 
+// inShard sets the version of the shard that the attempt was claimed under.
+func inShard(version string) func(*v1alpha1.Post) {
+	return func(p *v1alpha1.Post) {
+		if len(p.Status.Targets) == 0 {
+			claimed(p)
+		}
+		p.Status.Targets[0].Attempt.Shard = version
+	}
+}
+
 func operation(name string) func(*v1alpha1.Post) {
 	return func(p *v1alpha1.Post) { p.Status.Targets[0].Attempt.OperationID = name }
 }
@@ -375,6 +385,13 @@ var _ = DescribeTable("a Post status update", statusOf(asText),
 	Entry("another group for the same attempt", inGroup("herald-group-07/1"), inGroup("herald-group-07/2"), "never moved to a group"),
 	Entry("a group added after the claim", claimed, inGroup("herald-group-07/1"), "never moved to a group"),
 	Entry("a group that is not named by its version", claimed, inGroup("herald-group-07"), "should match"),
+	Entry("a claim without its shard, as an older version writes it", inShard("v1"), inShard(""), ""),
+	Entry("another version of a shard for the same attempt", inShard("v1"), inShard("v2"), "never gets another version of a shard"),
+	Entry("a shard added after the claim", claimed, inShard("v1"), "never gets another version of a shard"),
+	Entry("the next attempt, under another version of the shard", func(p *v1alpha1.Post) {
+		inShard("v1")(p)
+		outcome(v1alpha1.OutcomeAbsent)(p)
+	}, func(p *v1alpha1.Post) { next(p); inShard("v2")(p) }, ""),
 	Entry("an operation id added with the response", claimed, operation("op1"), ""),
 	Entry("another operation id for the same attempt", func(p *v1alpha1.Post) { claimed(p); operation("op1")(p) }, operation("op2"), "keeps its operation id"),
 	Entry("an operation id removed", func(p *v1alpha1.Post) { claimed(p); operation("op1")(p) }, operation(""), "keeps its operation id"),

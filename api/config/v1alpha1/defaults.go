@@ -23,7 +23,7 @@ func DefaultManager() *ManagerConfiguration {
 		Concurrency: Concurrency{Posts: 256, Uploads: 32, Media: 16, Fetches: 8, Connections: 32, Teams: 4, APIKeys: 1},
 		Delivery: Delivery{
 			StartingDeadline: duration(time.Hour), LongestDelay: duration(6 * time.Hour), PrepareAhead: duration(30 * time.Minute),
-			SendWindow: duration(5 * time.Second), ClockMargin: duration(2 * time.Second), RecordFor: duration(time.Minute),
+			SendWindow: duration(5 * time.Second), ClockMargin: duration(2 * time.Second), RecordFor: duration(time.Minute), Shards: 1,
 		},
 		Retention: Retention{
 			UnusedMedia: duration(24 * time.Hour), InCluster: duration(7 * 24 * time.Hour), Archived: duration(90 * 24 * time.Hour),
@@ -91,5 +91,8 @@ func (e Endpoint) Off() bool { return e.BindAddress == "" || e.BindAddress == "0
 
 // Off reports whether renewed tokens are kept in memory only.
 func (u Unsaved) Off() bool { return u.Directory == "" }
+
+// MaxShards is the maximum of delivery.shards. The manager's role names the Lease of each shard.
+const MaxShards = 16
 
 func duration(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }

@@ -275,6 +275,8 @@ type Delivery struct {
 	// ShareUploads lets every manager upload post files, not only the leader (false). Each upload then takes at least one more write:
 	// docs/adr/0033.
 	ShareUploads bool `json:"shareUploads"`
+	// Shards is the number of shards that divide the teams among the managers, 1 to 16 (1). With 1, the leader delivers all posts.
+	Shards int `json:"shards"`
 	// PrepareAhead is how long before its scheduled time a post's files are uploaded, if they stay hidden until the post is published (30
 	// min). Large files are uploaded earlier.
 	PrepareAhead metav1.Duration `json:"prepareAhead"`

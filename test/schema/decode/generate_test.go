@@ -194,7 +194,7 @@ func (c *changer) number() string {
 // text generates a word, or an arbitrary string.
 func (c *changer) text() string {
 	if c.below(2) == 1 {
-		return pick(c.entropy, "a", "hello", "b7")
+		return pick(c.entropy, "a", "hello", "b7", "07")
 	}
 	n := pick(c.entropy, 0, 1, 2, 7, 20)
 	n = min(n, len(c.bytes))

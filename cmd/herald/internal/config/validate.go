@@ -62,6 +62,7 @@ func (j *validator) manager(c *configv1alpha1.ManagerConfiguration) {
 		j.report("concurrency.fetches", fmt.Sprintf("there are only %d workers for media files", c.Concurrency.Media), "write fewer, or raise concurrency.media")
 	}
 	j.atLeast(0, map[string]int{"kubernetes.burst": c.Kubernetes.Burst, "replicas": c.Replicas})
+	j.shards(&c.Delivery)
 	j.retention(&c.Retention)
 	if !(c.Kubernetes.QPS > 0) && c.Kubernetes.QPS != -1 { // this excludes NaN too
 		j.report("kubernetes.qps", "requests could never be sent", "write a positive number, or -1 for no pacing")
