@@ -14,6 +14,7 @@
 //   - An open attempt whose window is over is resolved by a lookup, never by a call.
 //   - On an idempotent platform, an attempt is closed as unknown only if its post is being deleted.
 //   - A known external ID is never replaced.
+//   - An attempt closes its account for the holders of other versions of its shard until its call must be over.
 //   - An attempt that names a group is sent only after its group was opened. It never gets another group.
 package attempt
 
@@ -78,6 +79,8 @@ type Claim struct {
 	Checkpoint string
 	// Group is the group that is opened before the call, or "" if the call follows its claim.
 	Group string
+	// Shard is the version of the shard that the claiming process holds, or "" if there is only one shard.
+	Shard string
 	// Window is the maximum time between the claim and the start of its call.
 	Window time.Duration
 	// SentBefore is the time when the first call for an earlier object of the post was claimed, or zero if there was none.
@@ -126,6 +129,7 @@ func Open(t *v1alpha1.TargetStatus, c Claim, now time.Time) error {
 		AccountID:   c.AccountID,
 		Checkpoint:  c.Checkpoint,
 		Group:       c.Group,
+		Shard:       c.Shard,
 		Card:        c.Card,
 	}
 	if prev != nil {

@@ -152,22 +152,32 @@ func (s *shards) closesAccount(i int, post labelledPost, own term) bool {
 		return false
 	}
 	named := s.named[number(a.ID[1:])-1]
-	if named == own || named == (term{}) && s.x.broken.unnamedIsOwn {
+	if named == (term{}) && s.x.broken.unnamedIsOwn {
 		return false
 	}
-	return !attempt.CallFinished(a, s.x.base.timing, s.local(i))
+	claim := *a
+	claim.Shard = named.name()
+	return attempt.ClosesAccount(&claim, own.name(), s.x.base.timing, s.local(i))
 }
 
-// openCall returns a post's open attempt if the end of its call is not recorded, or nil.
+// name returns a term as a claim names it. Posts do not store it, because only its equality with others matters; see
+// shards.key.
+func (t term) name() string {
+	if t == (term{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", t.shard, t.version)
+}
+
+// openCall returns a post's open attempt if it closes the account for any other term, or nil.
 func openCall(post labelledPost) *v1alpha1.Attempt {
 	if post.version == nil || post.entry() == nil {
 		return nil
 	}
-	a := post.entry().Attempt
-	if !attempt.IsOpen(a) || a.EndedAt != nil || a.OperationID != "" || a.Refusal != nil {
-		return nil
+	if a := post.entry().Attempt; !attempt.ClosedUntil(a, "no term", attempt.Timing{}).IsZero() {
+		return a
 	}
-	return a
+	return nil
 }
 
 // replicaTimes calls consider with the times of a replica's next events.
