@@ -206,7 +206,7 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, api *cluster.
 	if f.leaderElect {
 		held, err := lease.New(lease.Options{
 			Config: api.Config, Name: types.NamespacedName{Namespace: api.Namespace, Name: leaseOf(c.ReleaseName)},
-			Identity: identity, Role: namesOf(c.ReleaseName).ClusterRole, Times: c.LeaderElection, Clock: clk,
+			Identity: identity, Role: namesOf(c.ReleaseName).ClusterRole, Shards: c.Delivery.Shards, Times: c.LeaderElection, Clock: clk,
 			Stop: func() { stop(errLeaseLost) },
 		})
 		if err != nil {

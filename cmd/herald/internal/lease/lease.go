@@ -77,6 +77,8 @@ type Options struct {
 	Identity string
 	// Role is the cluster role of the release. It owns the lease, so that uninstalling Herald deletes the lease.
 	Role string
+	// Shards is the configured number of shards. The leader's lease states it if it is above 1.
+	Shards int
 	// Times configures the election.
 	Times configv1alpha1.LeaderElection
 	// Stop starts shutting the process down. It is called when the lease cannot be renewed.
@@ -106,7 +108,7 @@ func New(o Options) (*Lock, error) {
 	return &Lock{
 		Interface: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Name.Namespace, Name: o.Name.Name},
-			Client:     owned{LeasesGetter: leases, roles: roles, role: o.Role},
+			Client:     owned{LeasesGetter: leases, roles: roles, role: o.Role, shards: o.Shards},
 			LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
 		},
 		watch: func(ctx context.Context) (watch.Interface, error) {

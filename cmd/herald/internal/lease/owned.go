@@ -13,12 +13,14 @@ import (
 	typedrbacv1 "k8s.io/client-go/kubernetes/typed/rbac/v1"
 )
 
-// owned sets a cluster role as the owner of leases. client-go's lock writes only the spec.
+// owned sets a cluster role as the owner of leases, and states the number of shards in them. client-go's lock writes
+// only the spec.
 type owned struct {
 	typedcoordinationv1.LeasesGetter
 
-	roles typedrbacv1.ClusterRolesGetter
-	role  string
+	roles  typedrbacv1.ClusterRolesGetter
+	role   string
+	shards int
 }
 
 func (o owned) Leases(namespace string) typedcoordinationv1.LeaseInterface {
@@ -32,7 +34,13 @@ type ownedLeases struct {
 
 func (l ownedLeases) Create(ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions) (*coordinationv1.Lease, error) {
 	lease.OwnerReferences = l.owners(ctx)
+	stateShards(lease, l.shards)
 	return l.LeaseInterface.Create(ctx, lease, options)
+}
+
+func (l ownedLeases) Update(ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+	stateShards(lease, l.shards)
+	return l.LeaseInterface.Update(ctx, lease, options)
 }
 
 // owners returns the owner references of the lease. If the role cannot be read, as in a local run, there are none:

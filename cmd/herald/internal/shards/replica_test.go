@@ -1,0 +1,336 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package shards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+)
+
+// installation is an API server with the Leases, and the replicas that divide the shards.
+type installation struct {
+	t      *testing.T
+	api    client.WithWatch
+	shards int
+	// stated is the number of shards that the leader states.
+	stated int
+
+	mu       sync.Mutex
+	versions int
+	// delivering are the deliveries, by version.
+	delivering map[string]*Held
+	// overlaps lists the shards that were delivered under two valid versions at the same time.
+	overlaps []string
+}
+
+func newInstallation(t *testing.T, shards int) *installation {
+	t.Helper()
+	return &installation{t: t, api: fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), shards: shards, stated: shards, delivering: map[string]*Held{}}
+}
+
+// process is a running replica.
+type process struct {
+	*Replica
+
+	name string
+	// cut makes its requests fail, lose makes the next write lose its response, and stall delays the next write.
+	cut, lose bool
+	stall     time.Duration
+	stop      context.CancelFunc
+	ended     chan struct{}
+}
+
+var errCut = errors.New("the API server cannot be reached")
+
+// start starts a replica.
+func (in *installation) start(name string) *process {
+	p := &process{name: name, ended: make(chan struct{})}
+	write := func(do func() error) error {
+		wait := p.stall
+		p.stall = 0
+		time.Sleep(wait) //nolint:forbidigo // in a bubble of synctest
+		if p.cut {
+			return errCut
+		}
+		err := do()
+		if p.lose {
+			p.lose = false
+			return errCut
+		}
+		return err
+	}
+	api := interceptor.NewClient(in.api, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+			if p.cut {
+				return errCut
+			}
+			return c.List(ctx, list, o...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
+			return write(func() error { return c.Create(ctx, obj, o...) })
+		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.UpdateOption) error {
+			return write(func() error { return c.Update(ctx, obj, o...) })
+		},
+	})
+	p.Replica = New(Options{
+		Client: api, Watches: in.api, Namespace: "herald", Release: "herald", Leader: "herald-manager", Identity: name, Shards: in.shards,
+		Stated: func(*coordinationv1.Lease) (int, bool) { return in.stated, in.stated >= 0 },
+		Times: configv1alpha1.LeaderElection{
+			LeaseDuration: metav1.Duration{Duration: 15 * time.Second}, RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
+			RetryPeriod: metav1.Duration{Duration: 2 * time.Second},
+		},
+		Clock: clock.RealClock{}, NewVersion: in.newVersion, Owners: func(context.Context) []metav1.OwnerReference { return nil },
+		Deliver: func(ctx context.Context, held *Held) { in.deliver(ctx, held) }, Log: logr.Discard(),
+	})
+	ctx, stop := context.WithCancel(in.t.Context())
+	p.stop = stop
+	go func() {
+		defer close(p.ended)
+		_ = p.Start(ctx)
+	}()
+	return p
+}
+
+func (in *installation) newVersion() string {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.versions++
+	return fmt.Sprintf("v%d", in.versions)
+}
+
+func (in *installation) deliver(ctx context.Context, held *Held) {
+	in.mu.Lock()
+	for _, other := range in.delivering {
+		if other.Shard == held.Shard && other.Valid() {
+			in.overlaps = append(in.overlaps, held.Shard)
+		}
+	}
+	in.delivering[held.Version] = held
+	in.mu.Unlock()
+	<-ctx.Done()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	delete(in.delivering, held.Version)
+}
+
+// holders returns the processes that may claim the posts of each shard, in the shards' order.
+func (in *installation) holders(running ...*process) string {
+	holders := map[string]string{}
+	for _, p := range running {
+		for _, h := range p.snapshotHeld() {
+			if h.Valid() {
+				holders[h.Shard] += p.name
+			}
+		}
+	}
+	var all []string
+	for shard := range in.shards {
+		name := holders[nameOf(shard)]
+		if name == "" {
+			name = "-"
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, ",")
+}
+
+// snapshotHeld returns the held shards. Its process must be waiting.
+func (p *process) snapshotHeld() []*Held { return slices.Collect(maps.Values(p.held)) }
+
+// after lets time pass, until all processes wait.
+func after(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // in a bubble of synctest
+	synctest.Wait()
+}
+
+// want fails the test unless the shards have these holders.
+func (in *installation) want(reason, want string, running ...*process) {
+	in.t.Helper()
+	if got := in.holders(running...); got != want {
+		in.t.Errorf("%s: the holders are %s, want %s", reason, got, want)
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if len(in.overlaps) > 0 {
+		in.t.Errorf("%s: the shards %v were held twice at the same time", reason, in.overlaps)
+	}
+}
+
+func (in *installation) end(running ...*process) {
+	for _, p := range running {
+		p.stop()
+		<-p.ended
+	}
+}
+
+func TestMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newInstallation(t, 4)
+		a := in.start("a")
+		after(time.Millisecond)
+		in.want("one replica takes all shards at once", "a,a,a,a", a)
+		b := in.start("b")
+		after(10 * time.Second)
+		in.want("the second one gets its half", "a,a,b,b", a, b)
+		c := in.start("c")
+		after(10 * time.Second)
+		in.want("the third one gets a shard of the first", "a,c,b,b", a, b, c)
+		b.stop()
+		after(time.Second)
+		if got := in.holders(a, c); strings.Count(got, "a") != 2 || strings.Count(got, "c") != 2 {
+			t.Errorf("the shards of a stopped replica go to the others at once, not %s", got)
+		}
+		in.end(a, c)
+		d := in.start("d")
+		after(time.Millisecond)
+		in.want("nobody waits for replicas that have released their Leases", "d,d,d,d", d)
+		in.end(d)
+	})
+}
+
+func TestDeadMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newInstallation(t, 4)
+		a, b, c := in.start("a"), in.start("b"), in.start("c")
+		after(time.Minute)
+		in.want("three replicas share four shards", in.holders(a, b, c), a, b, c)
+		b.cut = true
+		after(7 * time.Second)
+		if !strings.Contains(in.holders(b), "b") {
+			t.Error("a replica that cannot renew its Lease for a few seconds has given up its shards")
+		}
+		after(3 * time.Second)
+		in.want("it stops claiming before others may take over", "-,-,-,-", b)
+		if in.holders(a, c) == "" || !strings.Contains(in.holders(a, c), "-") {
+			t.Error("its shards were taken over before its Lease has expired")
+		}
+		after(10 * time.Second)
+		if got := in.holders(a, c); strings.Contains(got, "-") {
+			t.Errorf("its shards were not taken over: %s", got)
+		}
+		b.cut = false
+		after(30 * time.Second)
+		if got := in.holders(a, b, c); !strings.Contains(got, "b") || strings.Contains(got, "-") {
+			t.Errorf("it has no share after it reaches the API server again: %s", got)
+		}
+		in.end(a, b, c)
+	})
+}
+
+// TestStalledMember stalls a replica before it renews its member Lease, while another takes over its shard.
+func TestStalledMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newInstallation(t, 2)
+		a, b := in.start("a"), in.start("b")
+		after(time.Minute)
+		held := a.snapshotHeld()
+		if len(held) != 1 {
+			t.Fatalf("each has one of two shards, but the first has %d", len(held))
+		}
+		a.stall = 30 * time.Second
+		after(25 * time.Second)
+		in.want("the other one has both", "b,b", a, b)
+		after(20 * time.Second)
+		if got := in.holders(a, b); len(a.snapshotHeld()) != 1 || strings.Contains(got, "-") {
+			t.Errorf("it gets one again: the holders are %s", got)
+		}
+		if held[0].Valid() {
+			t.Error("its late renewal made the old version valid again")
+		}
+		in.end(a, b)
+	})
+}
+
+// TestLostResponse loses the response to a take-over and to a release.
+func TestLostResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newInstallation(t, 2)
+		a := in.start("a")
+		a.lose = true // of the member Lease
+		after(5 * time.Second)
+		in.want("it finds its member Lease", "a,a", a)
+		before := slices.Collect(maps.Keys(in.delivering))
+		b := in.start("b")
+		after(time.Millisecond)
+		a.lose = true
+		after(20 * time.Second)
+		in.want("the release is found to be done, or repeated", "a,b", a, b)
+		b.lose = true
+		in.end(a)
+		after(20 * time.Second)
+		in.want("a take-over without a response is repeated under a new version", "b,b", b)
+		for _, version := range before {
+			if in.delivering[version] != nil {
+				t.Errorf("version %s is still delivered", version)
+			}
+		}
+		in.end(b)
+	})
+}
+
+// TestSameIdentity kills a replica and starts another one under its name.
+func TestSameIdentity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newInstallation(t, 2)
+		a := in.start("a")
+		after(time.Second)
+		versions := slices.Sorted(maps.Keys(in.delivering))
+		a.cut = true // it cannot release anything, as if it were killed
+		in.end(a)
+		again := in.start("a")
+		after(time.Millisecond)
+		in.want("it does not wait for its own name's Lease to expire", "a,a", again)
+		for _, h := range again.snapshotHeld() {
+			if slices.Contains(versions, h.Version) {
+				t.Errorf("it holds shard %s under the version of its predecessor, whose call may be running", h.Shard)
+			}
+		}
+		in.end(again)
+	})
+}
+
+func TestStatedNumber(t *testing.T) {
+	for _, tt := range []struct {
+		name, reason string
+		stated       int
+		want         string
+	}{
+		{"the same number", "the leader labels posts for these shards", 2, "a,a"},
+		{"no number", "the leader delivers all posts itself", 0, "-,-"},
+		{"another number", "posts have the labels of other shards", 4, "-,-"},
+		{"no leader", "its successor will state the number; posts do not wait for it", -1, "a,a"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				in := newInstallation(t, 2)
+				a := in.start("a")
+				after(5 * time.Second)
+				in.stated = tt.stated
+				after(5 * time.Second)
+				in.want(tt.reason, tt.want, a)
+				in.end(a)
+			})
+		})
+	}
+}
