@@ -277,8 +277,7 @@ type TeamStatus struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]{2}$`
 	Shard string `json:"shard,omitempty"`
 
-	// move is present while the team is moved to the shard in status.shard. The team is suspended until all its posts have the label of
-	// that shard.
+	// move is the team's last move to the shard in status.shard. The team is suspended until all its posts have the label of that shard.
 	// +optional
 	Move *ShardMove `json:"move,omitempty"`
 }
@@ -294,7 +293,14 @@ type ShardMove struct {
 	// since is when the move started.
 	// +required
 	Since Time `json:"since"`
+
+	// until is when the move ended; absent while it lasts.
+	// +optional
+	Until *Time `json:"until,omitempty"`
 }
+
+// Moving reports whether the team is being moved to another shard.
+func (t *Team) Moving() bool { return t.Status.Move != nil && t.Status.Move.Until == nil }
 
 // Suspension is a period without publishing for a team.
 type Suspension struct {
@@ -311,7 +317,7 @@ type Suspension struct {
 // suspension has no end.
 func (t *Team) Suspended() bool {
 	last := len(t.Status.Suspensions) - 1
-	return t.Spec.Suspend || t.Status.Move != nil || last >= 0 && t.Status.Suspensions[last].Until == nil
+	return t.Spec.Suspend || t.Moving() || last >= 0 && t.Status.Suspensions[last].Until == nil
 }
 
 // TeamArchive describes a team's archived posts.

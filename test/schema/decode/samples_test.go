@@ -65,7 +65,7 @@ func sampleTeam() *v1alpha1.Team {
 			Conditions: conditions, ObservedGeneration: 1,
 			Archive:     &v1alpha1.TeamArchive{Revision: 7, Posts: 1_000_000},
 			Suspensions: []v1alpha1.Suspension{{From: at, Until: &at}},
-			Shard:       "03", Move: &v1alpha1.ShardMove{From: "07", Since: at},
+			Shard:       "03", Move: &v1alpha1.ShardMove{From: "07", Since: at, Until: &at},
 			Usage: &v1alpha1.TeamUsage{
 				XPostsThisMonth: new(int32(3)), ConnectedAccounts: 2, Budget: []v1alpha1.BudgetUse{{Item: v1alpha1.BudgetPosts, Used: 1, Limit: 2}},
 			},
