@@ -60,6 +60,7 @@ func (r *Reconciler) execute(ctx context.Context, p *reconciliation, f *delivery
 			p.requeueBy(p.quotaRetryAt)
 			p.requeueBy(p.state.warnAt)
 			p.requeueBy(p.armAt)
+			p.requeueBy(p.claimAt)
 		}
 		switch {
 		case err != nil || p.wrote:
@@ -237,9 +238,13 @@ func (r *Reconciler) claim(ctx context.Context, p *reconciliation, targets []int
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopping before a claim: %w", err)
 	}
-	deliveries := r.acquireGates(p, targets)
-	if len(deliveries) == 0 {
-		return nil
+	if ready, err := r.arrivals.caughtUp(ctx, p.key.Namespace); err != nil || !ready {
+		p.claimAt = r.o.Clock.Now().Add(catchUpPause)
+		return err
+	}
+	deliveries, err := r.acquireGates(ctx, p, targets)
+	if err != nil || len(deliveries) == 0 {
+		return err
 	}
 	defer r.scheduler.Done(p.key.String())
 	within, err := r.plans.enforceLimits(ctx, p, deliveries)
@@ -255,6 +260,9 @@ func (r *Reconciler) claim(ctx context.Context, p *reconciliation, targets []int
 		entered = p.Post.DeepCopy()
 	}
 	err = r.publisher.Publish(ctx, r.deliveries.hooks(p), p.Post, &p.state.publish, within)
+	if errors.Is(err, publish.ErrReleased) {
+		return nil // its next holder claims the post
+	}
 	if errors.Is(err, publish.ErrWithheld) {
 		r.queue.enqueue(p.key) // the next reconciliation reports the reason
 		if len(within) < len(deliveries) {
@@ -277,7 +285,7 @@ const reasonRecordDropped = "RecordDropped"
 
 // acquireGates acquires the gates of all the post's connections at once, so that one claim covers all targets. A target
 // whose connection is slow, or occurs twice in the post, is claimed later.
-func (r *Reconciler) acquireGates(p *reconciliation, targets []int) (entered []*publish.Delivery) {
+func (r *Reconciler) acquireGates(ctx context.Context, p *reconciliation, targets []int) (entered []*publish.Delivery, err error) {
 	first := map[string]*publish.Delivery{}
 	var gates []string
 	for _, i := range targets {
@@ -285,13 +293,16 @@ func (r *Reconciler) acquireGates(p *reconciliation, targets []int) (entered []*
 		if gate := d.Gate(); first[gate] == nil {
 			first[gate] = d
 			gates = append(gates, gate)
+			if err := r.sharding.setGate(ctx, d, p.rollback.DetectedAt); err != nil {
+				return nil, err
+			}
 		}
 	}
 	waiter := dispatch.Waiter{ID: p.key.String(), Team: p.key.Namespace, Due: p.Due(), Wake: func() { r.queue.enqueue(p.key) }}
 	for _, gate := range r.scheduler.TryAcquire(waiter, gates) {
 		entered = append(entered, first[gate])
 	}
-	return entered
+	return entered, nil
 }
 
 // usageBackoff is the retry backoff for counting plan usage: one second for transient errors, and at most one minute,

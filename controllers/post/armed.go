@@ -29,6 +29,8 @@ type armer struct {
 	o          *Options
 	deliveries *deliveryBuilder
 	plans      *plans
+	sharding   *sharding
+	arrivals   *arrivals
 	limits     *limits.Limits
 	publisher  *publish.Publisher
 	recorder   *recorder
@@ -81,6 +83,14 @@ func (a *armer) arm(ctx context.Context, p *reconciliation, targets []int) error
 		d := a.deliveries.delivery(p, i)
 		deliveries = append(deliveries, d)
 		accounts[d.Gate()] = true
+	}
+	if ready, err := a.arrivals.caughtUp(ctx, p.key.Namespace); err != nil || !ready {
+		p.armAt = a.o.Clock.Now().Add(catchUpPause)
+		return err
+	}
+	if until, err := a.sharding.closed(ctx, deliveries, p.rollback.DetectedAt); err != nil || !until.IsZero() {
+		p.armAt = until
+		return err
 	}
 	if len(accounts) < len(deliveries) {
 		return nil // two targets of one account are sent one after the other

@@ -49,6 +49,9 @@ type Reconciler struct {
 	queue     *postQueue
 	// crowds tracks the posts that are due soon.
 	crowds *crowds
+	// sharding closes the gates of accounts that another holder of the shard may be calling.
+	sharding *sharding
+	arrivals *arrivals
 
 	inputs      *inputReader
 	assistant   *assistant
@@ -83,7 +86,7 @@ const (
 
 // New returns a Reconciler.
 func New(o Options) (*Reconciler, error) {
-	if o.Client == nil || o.APIReader == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Renditions == nil || o.Owned == nil || o.Clock == nil || o.NewID == nil {
+	if o.Client == nil || o.APIReader == nil || o.Platforms == nil || o.Tokens == nil || o.Files == nil || o.Renditions == nil || o.Owned == nil || o.Clock == nil || o.NewID == nil || o.Shard != nil && o.Team == nil {
 		return nil, errors.New("the post reconciler needs Client, APIReader, Platforms, Tokens, Files, Renditions, Owned, Clock and NewID")
 	}
 	o.setDefaults()
@@ -94,6 +97,7 @@ func New(o Options) (*Reconciler, error) {
 	}
 	r.queue = newPostQueue(&r.o, r.states)
 	r.crowds = newCrowds(&r.o, r.queue)
+	r.sharding, r.arrivals = newSharding(&r.o, r.scheduler), newArrivals(&r.o)
 	r.suspensions = &suspensionReader{o: &r.o, states: r.states}
 	limiting := &limits.Options{Client: o.Client, APIReader: o.APIReader, Apps: o.Apps, Clock: o.Clock}
 	r.limits = limits.New(limiting)
@@ -121,12 +125,13 @@ func New(o Options) (*Reconciler, error) {
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
 		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.SendWindow, o.Clock), Owners: r.owners, DeadlineShift: r.suspensions.shift,
 		Groups: newGroups(&r.o), Recording: dispatch.NewRecordLimit(min(maxArmedRecords, o.MaxConcurrentReconciles), maxArmedRecordsWhileBusy, r.scheduler.BusyUntil(o.Stopping)),
+		Shard:        o.Shard,
 		ClaimStarted: r.reporter.claimStarted,
 		Changed:      r.reporter.changed, ClaimExpired: o.Metrics.ClaimExpired, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),
 	}
 	r.deliveries = &deliveryBuilder{o: &r.o, preparer: r.preparer, suspensions: r.suspensions, reporter: r.reporter, queue: r.queue}
 	r.armer = &armer{
-		o: &r.o, deliveries: r.deliveries, plans: r.plans, limits: r.limits, publisher: r.publisher, recorder: r.recorder,
+		o: &r.o, deliveries: r.deliveries, plans: r.plans, sharding: r.sharding, arrivals: r.arrivals, limits: r.limits, publisher: r.publisher, recorder: r.recorder,
 		results: newArmedResults(r.queue), ended: r.ended,
 	}
 	r.retries = &retries{o: &r.o, archiver: r.archiver}
@@ -159,7 +164,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if r.o.Jumps != nil {
 		r.o.Jumps.Subscribe(func() { r.queue.clockJumped(&r.objects) })
 	}
-	if err := ctrl.NewControllerManagedBy(mgr).
+	posts := ctrl.NewControllerManagedBy(mgr)
+	if r.o.Shard != nil {
+		posts.Watches(&v1alpha1.Post{}, r.sharding.openAfterCalls())
+	}
+	if err := posts.
 		Named("post").
 		For(&v1alpha1.Post{}).
 		Watches(&v1alpha1.Connection{}, r.queue.enqueueForInput(kindConnection)).

@@ -110,6 +110,14 @@ type Options struct {
 	Records *Records
 	// Rollback returns the cluster's rollback state, and may block. If nil, the cluster is never rolled back.
 	Rollback func(ctx context.Context) (rollback.Status, error)
+	// Shard is the shard whose posts are delivered: Client and the manager's cache must contain only those. If nil, there
+	// is only one shard.
+	Shard *Shard
+	// Team returns the team that owns a namespace, or nil if there is none. AssignedBefore are the Teams as the API server
+	// had them before the cache of posts was filled: for teams that arrive later, the cache may lack a post at first. Both
+	// are required with Shard.
+	Team           func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
+	AssignedBefore []v1alpha1.Team
 	// Plans counts the usage that the teams' plans limit. If nil, there is no limit.
 	Plans *Plans
 	// Events records events for the post's owner. If nil, none are recorded.

@@ -53,6 +53,8 @@ type reconciliation struct {
 	wait         delivery.Wait
 	quotaRetryAt time.Time
 	armAt        time.Time
+	// claimAt is the time of the next attempt to claim the post if the cache lacked posts of its team, or zero.
+	claimAt time.Time
 	// reduced is set if the cache holds only part of the post.
 	reduced bool
 }

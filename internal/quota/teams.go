@@ -100,15 +100,24 @@ func (t *Teams) Media(ctx context.Context, namespace string) (v1alpha1.TeamMedia
 	return owner.Spec.Media, nil
 }
 
-// SuspensionEnded passes only changes to Teams that end a suspension. A deleted team is not suspended.
+// SuspensionEnded passes only changes to Teams that end a suspension, or assign the team to a shard. A deleted team is
+// not suspended.
 func SuspensionEnded() predicate.Predicate {
 	suspended := func(obj client.Object) bool {
 		team, ok := obj.(*v1alpha1.Team)
 		return ok && team.Suspended()
 	}
+	shard := func(obj client.Object) string {
+		if team, ok := obj.(*v1alpha1.Team); ok {
+			return team.Status.Shard
+		}
+		return ""
+	}
 	return predicate.Funcs{
-		CreateFunc:  func(event.CreateEvent) bool { return false },
-		UpdateFunc:  func(e event.UpdateEvent) bool { return suspended(e.ObjectOld) && !suspended(e.ObjectNew) },
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return suspended(e.ObjectOld) && !suspended(e.ObjectNew) || shard(e.ObjectOld) != shard(e.ObjectNew)
+		},
 		DeleteFunc:  func(e event.DeleteEvent) bool { return suspended(e.Object) },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}

@@ -65,6 +65,8 @@ const (
 type accountGate struct {
 	holder *ticket
 	slow   bool
+	// closed is set while another process may be calling the account.
+	closed bool
 	queue  []*ticket
 	// armed is the number of armed calls in the queue.
 	armed int
@@ -90,7 +92,7 @@ func (s *Scheduler) TryAcquire(w Waiter, keys []string) []string {
 	t := s.tickets[w.ID]
 	if t != nil && t.state == woken {
 		for _, key := range slices.Clone(t.acquired) {
-			if !slices.Contains(keys, key) {
+			if !slices.Contains(keys, key) || s.gates[key].closed {
 				s.releaseGate(t, key)
 			}
 		}
@@ -195,7 +197,7 @@ func (s *Scheduler) tryGrant(t *ticket) bool {
 	}
 	var wanted []string
 	for _, key := range t.keys {
-		if g := s.gates[key]; !g.slow {
+		if g := s.gates[key]; !g.slow && !g.closed {
 			wanted = append(wanted, key)
 		}
 	}

@@ -169,6 +169,15 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
+// OpenOn returns the cached posts with an open attempt on an account. They belong to the cache and must not be modified.
+func OpenOn(ctx context.Context, cache client.Reader, platform v1alpha1.Platform, account string) ([]v1alpha1.Post, error) {
+	var posts v1alpha1.PostList
+	if err := cache.List(ctx, &posts, client.MatchingFields{openIndex: accountName(platform, account)}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list the account's open attempts: %w", err)
+	}
+	return posts.Items, nil
+}
+
 func connectedAccount(obj client.Object) []string {
 	conn, ok := obj.(*v1alpha1.Connection)
 	if !ok {

@@ -200,17 +200,16 @@ func (l *Lookups) Claim(post *v1alpha1.Post, a *delivery.LookupAnswer) {
 // ambiguous returns an error while the post that a lookup has found for a target may belong to another target: a call
 // with equal text to the same account is in progress, or the platform has accepted one whose id is unknown.
 func (l *Lookups) ambiguous(ctx context.Context, f *delivery.Facts, self *v1alpha1.TargetStatus) *platforms.Error {
-	var posts v1alpha1.PostList
 	// Finished posts, whose ids are known, are not in the cache.
-	err := l.Client.List(ctx, &posts, client.MatchingFields{openIndex: accountKey(self)}, client.UnsafeDisableDeepCopy)
+	posts, err := OpenOn(ctx, l.Client, self.Platform, self.Attempt.AccountID)
 	if err != nil {
 		return platforms.Errorf(platforms.ClassTransient, "the other posts cannot be read: %v", err)
 	}
 	said := text.Fold(delivery.Text(f.Post, int(self.Index)))
 	others := []*v1alpha1.Post{f.Post}
-	for i := range posts.Items {
-		if posts.Items[i].UID != f.Post.UID {
-			others = append(others, &posts.Items[i])
+	for i := range posts {
+		if posts[i].UID != f.Post.UID {
+			others = append(others, &posts[i])
 		}
 	}
 	for _, post := range others {

@@ -60,6 +60,8 @@ type Publisher struct {
 	// their results.
 	Groups    *Groups
 	Recording *dispatch.RecordLimit
+	// Shard is the shard whose posts are published, or nil if there is only one.
+	Shard *Shard
 	// DeadlineShift returns the suspensions that move the deadlines of a namespace's posts.
 	DeadlineShift func(ctx context.Context, namespace string) *delivery.Deadlines
 	// Changed is called after a status was stored. before is the previous status.
@@ -108,18 +110,6 @@ type Delivery struct {
 
 // Gate returns the key of the account's gate.
 func (d *Delivery) Gate() string { return string(d.Conn.UID) }
-
-func (d *Delivery) result() delivery.Result {
-	return delivery.Result{Target: d.Target, Attempt: d.Attempt, Result: d.Result}
-}
-
-func results(batch []*Delivery) []delivery.Result {
-	all := make([]delivery.Result, len(batch))
-	for i, d := range batch {
-		all[i] = d.result()
-	}
-	return all
-}
 
 // Hooks connects a publication to the reconciliation that runs it.
 type Hooks interface {
@@ -204,7 +194,10 @@ func (r *run) claim(ctx context.Context, deliveries []*Delivery) error {
 	}
 	written := false
 	defer func() { ended(written) }()
-	if r.hooks.Withheld(ctx) {
+	switch {
+	case !r.Shard.IsHeld():
+		return ErrReleased
+	case r.hooks.Withheld(ctx):
 		return ErrWithheld
 	}
 	if err := r.open(r.post, deliveries); err != nil {
@@ -232,7 +225,7 @@ func (r *run) open(post *v1alpha1.Post, deliveries []*Delivery) error {
 	for i, d := range deliveries {
 		d.Attempt = r.NewID()
 		claims[i] = delivery.TargetClaim{Target: d.Target, Secret: d.Secret != "", SecretHash: d.SecretHash, Claim: attempt.Claim{
-			ID: d.Attempt, ContentHash: r.hooks.ContentHash(post, d), AccountID: d.Conn.Spec.AccountID, Checkpoint: d.Checkpoint, Group: in, Window: window,
+			ID: d.Attempt, ContentHash: r.hooks.ContentHash(post, d), AccountID: d.Conn.Spec.AccountID, Checkpoint: d.Checkpoint, Group: in, Shard: r.Shard.version(), Window: window,
 		}}
 	}
 	return delivery.RecordClaims(post, claims, now)
@@ -353,6 +346,9 @@ func (r *run) send(ctx context.Context, post *v1alpha1.Post, d *Delivery) platfo
 	if a == nil || a.ID != d.Attempt || !attempt.MaySend(a, r.Clock.Now()) {
 		return platforms.Result{Outcome: platforms.NotSent, Withheld: d.turn != nil, Err: platforms.Errorf(platforms.ClassTransient,
 			"the time to send had passed when the claim was stored")}
+	}
+	if !r.Shard.IsHeld() {
+		return platforms.Result{Outcome: platforms.NotSent, Withheld: true, Err: released}
 	}
 	if d.refused != nil {
 		return platforms.Result{Outcome: platforms.NotSent, Withheld: true, Err: d.refused}

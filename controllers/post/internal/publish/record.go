@@ -140,6 +140,18 @@ func mayHaveLanded(err error) bool {
 		!posting.TooLarge(err)
 }
 
+func (d *Delivery) result() delivery.Result {
+	return delivery.Result{Target: d.Target, Attempt: d.Attempt, Result: d.Result}
+}
+
+func results(batch []*Delivery) []delivery.Result {
+	all := make([]delivery.Result, len(batch))
+	for i, d := range batch {
+		all[i] = d.result()
+	}
+	return all
+}
+
 // record records a batch of results. The same write claims the next cards of unfinished trees, and record returns
 // those. ctx is the reconciliation's context: results are recorded even after its cancellation.
 func (r *run) record(ctx context.Context, batch []*Delivery) (next []*Delivery, err error) {
@@ -167,7 +179,7 @@ func (r *run) record(ctx context.Context, batch []*Delivery) (next []*Delivery, 
 }
 
 func (r *run) nextCards(ctx context.Context, batch []*Delivery) []*Delivery {
-	if ctx.Err() != nil || posting.Of(r.post).Cards() < 2 || !r.post.DeletionTimestamp.IsZero() {
+	if ctx.Err() != nil || !r.Shard.IsHeld() || posting.Of(r.post).Cards() < 2 || !r.post.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	recorded := r.post.DeepCopy()
