@@ -9,15 +9,10 @@ package post
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post/internal/dispatch"
@@ -28,8 +23,6 @@ import (
 	"github.com/herald-social/herald/controllers/post/internal/records"
 	"github.com/herald-social/herald/controllers/post/internal/stats"
 	"github.com/herald-social/herald/internal/conditions"
-	"github.com/herald-social/herald/internal/pacing"
-	"github.com/herald-social/herald/internal/quota"
 )
 
 // +kubebuilder:rbac:groups=social.herald.dev,resources=posts,verbs=get;list;watch;update;patch
@@ -136,56 +129,6 @@ func New(o Options) (*Reconciler, error) {
 	}
 	r.retries = &retries{o: &r.o, archiver: r.archiver}
 	return r, nil
-}
-
-// SetupWithManager registers the reconciler and its watches. A reconciliation is triggered by changes to unfinished
-// posts, by changes to inputs that posts wait for, by the loss of an input, by a Team that becomes the owner of the
-// namespace, by clock jumps, and by gates that become free.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := r.objects.Watch(mgr); err != nil {
-		return err
-	}
-	r.o.Metrics.Watch(&stats.Source{
-		Objects: &r.objects, Clock: r.o.Clock, Settings: r.o.settings(), Platforms: r.o.Platforms, Uploads: r.preparer,
-		Posts: r.queue.len, Turns: r.scheduler.Waiting, Claims: r.publisher.Claims.Size, Unsaved: r.records.Unsaved, LimitedApps: r.limits.LimitedApps,
-		Elected: mgr.Elected(), Stopping: r.o.Stopping,
-	})
-	if err := errors.Join(limits.Index(context.Background(), mgr.GetFieldIndexer()), lookup.Index(context.Background(), mgr.GetFieldIndexer())); err != nil {
-		return err
-	}
-	if r.o.SuspendAll != nil {
-		r.o.SuspendAll.Subscribe(r.queue.suspendAllChanged)
-	}
-	if r.publisher.Groups != nil {
-		if err := errors.Join(mgr.Add(r.publisher.Groups), mgr.Add(r.crowds)); err != nil {
-			return fmt.Errorf("cannot set up the groups of posts: %w", err)
-		}
-	}
-	if r.o.Jumps != nil {
-		r.o.Jumps.Subscribe(func() { r.queue.clockJumped(&r.objects) })
-	}
-	posts := ctrl.NewControllerManagedBy(mgr)
-	if r.o.Shard != nil {
-		posts.Watches(&v1alpha1.Post{}, r.sharding.openAfterCalls())
-	}
-	if err := posts.
-		Named("post").
-		For(&v1alpha1.Post{}).
-		Watches(&v1alpha1.Connection{}, r.queue.enqueueForInput(kindConnection)).
-		Watches(&v1alpha1.Connection{}, r.queue.enqueueAppLimited(r.limits)).
-		Watches(&v1alpha1.Connection{}, r.queue.enqueueDependents(), builder.WithPredicates(becameUnusable())).
-		Watches(&v1alpha1.Media{}, r.queue.enqueueForInput(kindMedia)).
-		Watches(&v1alpha1.Media{}, r.queue.enqueueDependents(), builder.WithPredicates(becameUnusable())).
-		Watches(&v1alpha1.Team{}, r.queue.enqueueSuspended(), builder.WithPredicates(quota.SuspensionEnded())).
-		Watches(&v1alpha1.Team{}, r.archiver.Backfill(), builder.WithPredicates(quota.OwnershipChanged())).
-		Watches(&v1alpha1.Team{}, quota.InNamespace(r.o.Namespaces, r.o.Client, func() client.ObjectList { return &v1alpha1.PostList{} }), builder.WithPredicates(quota.OwnershipChanged())).
-		WatchesRawSource(source.Func(r.queue.start)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.o.MaxConcurrentReconciles, ReconciliationTimeout: pacing.PostTimeout, RateLimiter: pacing.NewRateLimiter()}).
-		WithLogConstructor(conditions.ControllerLogConstructor(mgr.GetLogger(), "post")).
-		Complete(r); err != nil {
-		return fmt.Errorf("cannot set up the post controller: %w", err)
-	}
-	return errors.Join(r.archiver.SetupWithManager(mgr), r.finalizers.SetupWithManager(mgr), r.assistant.setupWithManager(mgr))
 }
 
 // SaveRecord saves the record of a finished post in its current state, before the caller deletes the post. After

@@ -93,6 +93,11 @@ func (s *sharding) closedUntil(ctx context.Context, on account, rolledBackAt tim
 	if s.o.Shard == nil {
 		return time.Time{}, nil
 	}
+	if linked, err := s.linksShards(ctx, on); err != nil {
+		return time.Time{}, err
+	} else if linked {
+		return s.o.Clock.Now().Add(linkedPause), nil
+	}
 	timing := s.timing(on.platform)
 	if !rolledBackAt.IsZero() {
 		window := delivery.ArmedWindow(delivery.ArmAhead(math.MaxInt32), timing.SendWindow)
@@ -114,6 +119,28 @@ func (s *sharding) closedUntil(ctx context.Context, on account, rolledBackAt tim
 		}
 	}
 	return until, nil
+}
+
+// linkedPause is the time between two checks of an account whose teams have different shards.
+const linkedPause = time.Second
+
+// linksShards reports whether an account belongs to teams of several shards. The leader moves them to one of these.
+// Until then, nothing is claimed: lookups tell the posts of an account apart in the memory of one process.
+func (s *sharding) linksShards(ctx context.Context, on account) (bool, error) {
+	namespaces, err := lookup.NamespacesOf(ctx, s.o.Client, on.platform, on.id)
+	if err != nil {
+		return false, err //nolint:wrapcheck // the error names the operation
+	}
+	for _, namespace := range namespaces {
+		team, err := s.o.Team(ctx, namespace)
+		if err != nil {
+			return false, err
+		}
+		if team != nil && team.Status.Shard != "" && (team.Status.Shard != s.o.Shard.Name || team.Moving()) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // timing returns the times that determine when a call is over.

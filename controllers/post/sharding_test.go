@@ -11,8 +11,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -21,6 +19,8 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/internal/kubeclient"
+	"github.com/herald-social/herald/internal/shardmanager"
 	"github.com/herald-social/herald/test/suite"
 )
 
@@ -29,8 +29,21 @@ type shardHolder struct {
 	version string
 	// released is set once it has given up the shard.
 	released atomic.Bool
-	// shard is the shard that every team is assigned to.
-	shard atomic.Value
+	// shard is the shard that every team is assigned to, except the one in the namespace elsewhere.
+	shard, elsewhere atomic.Value
+}
+
+// confirmed records that the platform has confirmed a connection's account.
+func confirmed(ctx context.Context, namespace, name string) {
+	GinkgoHelper()
+	Expect(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		var conn v1alpha1.Connection
+		if err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &conn); err != nil {
+			return err
+		}
+		conn.Status.ConnectedAt = v1alpha1.NewTimePtr(time.Now())
+		return k8s.Status().Update(ctx, &conn)
+	})).To(Succeed())
 }
 
 // start starts the holder of shard 01, until the end of the spec.
@@ -39,16 +52,20 @@ func (h *shardHolder) start(change ...func(*post.Options)) {
 	change = append([]func(*post.Options){func(o *post.Options) {
 		o.Shard = &post.Shard{Name: "01", Version: h.version, Valid: func() bool { return !h.released.Load() }}
 		o.Team = func(_ context.Context, namespace string) (*v1alpha1.Team, error) {
+			if namespace == h.elsewhere.Load() {
+				return &v1alpha1.Team{Status: v1alpha1.TeamStatus{Shard: "02"}}, nil
+			}
 			return &v1alpha1.Team{Status: v1alpha1.TeamStatus{Shard: h.shard.Load().(string)}}, nil
 		}
 		o.Suspension = func(context.Context, string) (bool, []v1alpha1.Suspension, error) { return false, nil, nil }
 	}}, change...)
-	m := startManagerWith(func(o *ctrl.Options) {
-		o.Cache.ByObject = map[client.Object]cache.ByObject{&v1alpha1.Post{}: {
-			Field: fields.OneTermNotEqualSelector("status.finished", "true"), Label: labels.SelectorFromSet(labels.Set{v1alpha1.ShardLabel: "01"}),
-		}}
-	}, env.Config, GinkgoLogr, interceptor.Funcs{}, change...)
-	DeferCleanup(m.stop)
+	process := newManager(func(*ctrl.Options) {}, env.Config, GinkgoLogr, interceptor.Funcs{})
+	Expect(newReconciler(process).SetupRecords(process)).To(Succeed())
+	whole := run(process)
+	shard := suite.Must(shardmanager.New(process, cache.Options{DefaultTransform: kubeclient.TransformForCache}, "01"))
+	Expect(newReconciler(shard, change...).SetupWithManager(shard)).To(Succeed())
+	delivery := run(shard)
+	DeferCleanup(func() { delivery.stop(); whole.stop() })
 }
 
 func inShard(p *v1alpha1.Post) { metav1.SetMetaDataLabel(&p.ObjectMeta, v1alpha1.ShardLabel, "01") }
@@ -150,6 +167,20 @@ var _ = Describe("A post of a shard", Serial, func() {
 		t := newTeam(ctx)
 		p := t.post(ctx, "with an outdated label", inShard)
 		Consistently(attemptOf(ctx, p)).WithTimeout(time.Second).Should(BeNil())
+	})
+
+	It("waits while its account belongs to teams of two shards", func(ctx SpecContext) {
+		t, other := newTeam(ctx), newTeam(ctx)
+		other.share(ctx, v1alpha1.PlatformX, "shared", t.account)
+		confirmed(ctx, t.namespace, "x")
+		confirmed(ctx, other.namespace, "shared")
+		holder := &shardHolder{version: "v1"}
+		holder.elsewhere.Store(other.namespace)
+		holder.start()
+		p := t.post(ctx, "linked", inShard)
+		Consistently(attemptOf(ctx, p)).WithTimeout(2*time.Second).Should(BeNil(), "lookups of the two holders could confuse its posts")
+		holder.elsewhere.Store("")
+		posted(ctx, p)
 	})
 
 	It("is not deleted when it leaves the shard", func(ctx SpecContext) {

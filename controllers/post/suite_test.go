@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -197,6 +198,13 @@ func startManagerBy(config *rest.Config, log logr.Logger, intercept interceptor.
 
 // startManagerWith starts a manager with changed options of the manager itself.
 func startManagerWith(changeManager func(*ctrl.Options), config *rest.Config, log logr.Logger, intercept interceptor.Funcs, change ...func(*post.Options)) *manager {
+	mgr := newManager(changeManager, config, log, intercept)
+	r := newReconciler(mgr, change...)
+	Expect(r.SetupWithManager(mgr)).To(Succeed())
+	return run(mgr)
+}
+
+func newManager(changeManager func(*ctrl.Options), config *rest.Config, log logr.Logger, intercept interceptor.Funcs) ctrl.Manager {
 	managing := ctrl.Options{
 		Scheme:  env.Scheme,
 		Logger:  log,
@@ -215,7 +223,10 @@ func startManagerWith(changeManager func(*ctrl.Options), config *rest.Config, lo
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
 	}
 	changeManager(&managing)
-	mgr := suite.Must(ctrl.NewManager(config, managing))
+	return suite.Must(ctrl.NewManager(config, managing))
+}
+
+func newReconciler(mgr ctrl.Manager, change ...func(*post.Options)) *post.Reconciler {
 	out := transport.New(transport.Options{Registerer: prometheus.NewRegistry()})
 	options := post.Options{
 		Client:    mgr.GetClient(),
@@ -241,9 +252,11 @@ func startManagerWith(changeManager func(*ctrl.Options), config *rest.Config, lo
 	for _, c := range change {
 		c(&options)
 	}
-	r := suite.Must(post.New(options))
 	Expect(kubeclient.IndexMedia(context.Background(), mgr.GetFieldIndexer())).To(Succeed())
-	Expect(r.SetupWithManager(mgr)).To(Succeed())
+	return suite.Must(post.New(options))
+}
+
+func run(mgr ctrlmanager.Runnable) *manager {
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &manager{cancel: cancel, done: make(chan error, 1)}
 	go func() { m.done <- mgr.Start(ctx) }()

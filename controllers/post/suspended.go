@@ -40,7 +40,7 @@ func (s *suspensionReader) get(ctx context.Context, namespace string) (suspended
 		// The post has an outdated label, or the label is newer than the cached Team.
 		var team *v1alpha1.Team
 		team, err = s.o.Team(ctx, namespace)
-		suspended = suspended || team == nil || team.Status.Shard != s.o.Shard.Name
+		suspended = suspended || team != nil && team.Status.Shard != s.o.Shard.Name
 	}
 	return suspended || braked, recent, err
 }

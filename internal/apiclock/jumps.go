@@ -5,6 +5,7 @@ package apiclock
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +33,7 @@ type Jumps struct {
 	epoch time.Time
 
 	mu          sync.Mutex
-	subscribers []func()
+	subscribers []*func()
 	// least is the clock's smallest lead over elapsed since the last jump: the lead for the timer that fires last.
 	least time.Duration
 }
@@ -48,11 +49,16 @@ func NewJumps(clk clock.WithTicker, elapsed func() time.Duration) *Jumps {
 	return l
 }
 
-// Subscribe registers f to be called after each jump forward.
-func (l *Jumps) Subscribe(f func()) {
+// Subscribe registers f to be called after each jump forward, until unsubscribe is called.
+func (l *Jumps) Subscribe(f func()) (unsubscribe func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.subscribers = append(l.subscribers, f)
+	l.subscribers = append(slices.Clone(l.subscribers), &f)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.subscribers = slices.DeleteFunc(slices.Clone(l.subscribers), func(other *func()) bool { return other == &f })
+	}
 }
 
 // Start implements manager.Runnable.
@@ -71,11 +77,11 @@ func (l *Jumps) Start(ctx context.Context) error {
 
 func (l *Jumps) check() {
 	for _, f := range l.detect() {
-		f()
+		(*f)()
 	}
 }
 
-func (l *Jumps) detect() []func() {
+func (l *Jumps) detect() []*func() {
 	before := l.elapsed()
 	ahead := l.clock.Now().Round(0).Sub(l.epoch) - before
 	if l.elapsed()-before > maxReadGap {

@@ -3,14 +3,17 @@
 
 package installation
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Suspension is the switch that suspends a whole installation. The manager's configuration sets it at run time; in
 // addition, each Team can be suspended. The zero value is off.
 type Suspension struct {
 	mu          sync.Mutex
 	on          bool
-	subscribers []func()
+	subscribers []*func()
 }
 
 // Set suspends or resumes the installation, calls the subscribers after a change, and reports whether there was one.
@@ -21,7 +24,7 @@ func (s *Suspension) Set(on bool) (changed bool) {
 	s.mu.Unlock()
 	if changed {
 		for _, f := range tell {
-			f()
+			(*f)()
 		}
 	}
 	return changed
@@ -37,9 +40,14 @@ func (s *Suspension) On() bool {
 	return s.on
 }
 
-// Subscribe registers f to be called after each change.
-func (s *Suspension) Subscribe(f func()) {
+// Subscribe registers f to be called after each change, until unsubscribe is called.
+func (s *Suspension) Subscribe(f func()) (unsubscribe func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.subscribers = append(s.subscribers, f)
+	s.subscribers = append(slices.Clone(s.subscribers), &f)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.subscribers = slices.DeleteFunc(slices.Clone(s.subscribers), func(other *func()) bool { return other == &f })
+	}
 }

@@ -158,11 +158,16 @@ const (
 	accountIndex = "account"
 )
 
-// Index adds the indexes of posts and connections that Lookups needs.
-func Index(ctx context.Context, indexer client.FieldIndexer) error {
+// IndexPosts adds the index of posts that Lookups needs.
+func IndexPosts(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.Post{}, openIndex, openAccounts); err != nil {
 		return fmt.Errorf("cannot index posts by their open attempts: %w", err)
 	}
+	return nil
+}
+
+// IndexConnections adds the index of connections that Lookups needs.
+func IndexConnections(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.Connection{}, accountIndex, connectedAccount); err != nil {
 		return fmt.Errorf("cannot index connections by their accounts: %w", err)
 	}
@@ -188,17 +193,11 @@ func connectedAccount(obj client.Object) []string {
 
 // load ensures that all posts published on the account since the given time are known, of any team that connected it.
 func (l *Lookups) load(ctx context.Context, conn *v1alpha1.Connection, since time.Time) error {
-	var all v1alpha1.ConnectionList
-	of := client.MatchingFields{accountIndex: accountName(conn.Spec.Platform, conn.Spec.AccountID)}
-	if err := l.Client.List(ctx, &all, of, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("cannot list the connections of the account: %w", err)
+	namespaces, err := NamespacesOf(ctx, l.Client, conn.Spec.Platform, conn.Spec.AccountID)
+	if err != nil {
+		return err
 	}
-	namespaces := []string{conn.Namespace}
-	for i := range all.Items {
-		if wasVerified(&all.Items[i]) {
-			namespaces = append(namespaces, all.Items[i].Namespace)
-		}
-	}
+	namespaces = append(namespaces, conn.Namespace)
 	slices.Sort(namespaces)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentLoads)
@@ -206,6 +205,20 @@ func (l *Lookups) load(ctx context.Context, conn *v1alpha1.Connection, since tim
 		group.Go(func() error { return l.Owners.load(ctx, namespace, since) })
 	}
 	return group.Wait() //nolint:wrapcheck // the error names the namespace
+}
+
+// NamespacesOf returns the namespaces of the cached connections to an account that its platform has ever confirmed.
+func NamespacesOf(ctx context.Context, cache client.Reader, platform v1alpha1.Platform, account string) (namespaces []string, err error) {
+	var all v1alpha1.ConnectionList
+	if err := cache.List(ctx, &all, client.MatchingFields{accountIndex: accountName(platform, account)}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list the connections of the account: %w", err)
+	}
+	for i := range all.Items {
+		if wasVerified(&all.Items[i]) {
+			namespaces = append(namespaces, all.Items[i].Namespace)
+		}
+	}
+	return namespaces, nil
 }
 
 // wasVerified reports whether the platform has ever confirmed a connection's account. Anyone may name any account in a

@@ -48,7 +48,7 @@ type Archiver struct {
 	queue     clientworkqueue.TypedRateLimitingInterface[types.NamespacedName]
 	immediate *rate.Limiter
 	teamQueue clientworkqueue.TypedRateLimitingInterface[string]
-	// metadata lists the finished posts, which the cache excludes.
+	// metadata lists the finished posts, which the cache excludes. If it is nil, there is no backfill.
 	metadata metadata.Interface
 }
 
@@ -73,10 +73,14 @@ func newRetryLimiter[T comparable]() clientworkqueue.TypedRateLimiter[T] {
 	return clientworkqueue.NewTypedItemExponentialFailureRateLimiter[T](time.Second, maxRetryPause)
 }
 
-// SetupWithManager adds the archiver to the manager, unless there is no archive.
-func (a *Archiver) SetupWithManager(mgr ctrl.Manager) error {
-	if !a.records.archived() {
+// SetupWithManager adds the archiver to the manager, unless there is no archive. In an installation, one archiver looks
+// for finished posts without a record.
+func (a *Archiver) SetupWithManager(mgr ctrl.Manager, backfills bool) error {
+	switch {
+	case !a.records.archived():
 		return nil
+	case !backfills:
+		return mgr.Add(a)
 	}
 	meta, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -110,7 +114,9 @@ func (a *Archiver) Start(ctx context.Context) error {
 			}
 		})
 	}
-	workers.Go(func() { a.backfill(ctx) })
+	if a.metadata != nil {
+		workers.Go(func() { a.backfill(ctx) })
+	}
 	<-ctx.Done()
 	a.queue.ShutDown()
 	a.teamQueue.ShutDown()

@@ -6,8 +6,8 @@
 package stats
 
 import (
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -104,8 +104,19 @@ func newDeliveries(register promauto.Factory) *Deliveries {
 	}
 }
 
-// Watch sets the source whose posts each scrape counts from this process's election until it stops.
-func (m *Metrics) Watch(source *Source) { m.scrapes.source.Store(source) }
+// Watch adds a source whose posts each scrape counts from this process's election until it stops, or until stop is
+// called. There are several sources if the process delivers the posts of several shards.
+func (m *Metrics) Watch(source *Source) (stop func()) {
+	c := m.scrapes
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sources = append(slices.Clone(c.sources), source)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.sources = slices.DeleteFunc(slices.Clone(c.sources), func(other *Source) bool { return other == source })
+	}
+}
 
 // ObserveLateness counts a scheduled post's first call to a target. due is moved by the team's suspensions.
 func (d *Deliveries) ObserveLateness(conn *v1alpha1.Connection, due, now time.Time) {
@@ -161,14 +172,13 @@ func (m *Metrics) ClaimExpired() { m.expired.Inc() }
 // collector computes the gauges at each scrape.
 type collector struct {
 	gauges gauges
-	// source provides what each scrape counts. It is nil before Metrics.Watch.
-	source atomic.Pointer[Source]
-
 	// deliveries and abandoned have series for each team, which start and end with its accounts.
 	deliveries *Deliveries
 	abandoned  *prometheus.CounterVec
 
 	mu sync.Mutex
+	// sources provide what each scrape counts.
+	sources []*Source
 	// teams holds the namespaces whose series exist.
 	teams map[string]bool
 }
@@ -183,23 +193,38 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	s := c.source.Load()
-	if s == nil {
-		return
+	c.mu.Lock()
+	sources := c.sources
+	c.mu.Unlock()
+	var count *snapshot
+	for _, s := range sources {
+		switch {
+		case !s.isActive():
+		case count == nil:
+			count = s.snapshot()
+		default:
+			count.add(s.snapshot())
+		}
 	}
+	if count != nil {
+		c.setAccounts(count.accounts)
+		c.gauges.collect(ch, count)
+	}
+}
+
+// isActive reports whether this process reports the gauges of a source.
+func (s *Source) isActive() bool {
 	select {
 	case <-s.Stopping:
-		return
+		return false
 	default:
 	}
 	select {
 	case <-s.Elected:
+		return true
 	default:
-		return
+		return false
 	}
-	count := s.snapshot()
-	c.setAccounts(count.accounts)
-	c.gauges.collect(ch, count)
 }
 
 // setAccounts updates the series to the connected accounts, by namespace and platform. New series start at zero, so

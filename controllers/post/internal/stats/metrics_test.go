@@ -324,7 +324,7 @@ func TestSeriesOfTeams(t *testing.T) {
 		herald_records_abandoned_total{namespace="beta"} 0
 		herald_target_results_total{namespace="beta",platform="youtube",reason="",state="posted"} 0
 		herald_target_results_total{namespace="beta",platform="youtube",reason="Refused",state="failed"} 0`
-	m.Watch(nil)
+	m.scrapes.sources = nil
 	if diff := cmp.Diff(lines(left), values(t, registry, names...)); diff != "" {
 		t.Errorf("series of deleted teams remain (-want +got):\n%s", diff)
 	}
@@ -342,10 +342,26 @@ func TestOnlyTheLeaderCounts(t *testing.T) {
 	} {
 		other := *s
 		other.Elected, other.Stopping = is.elected, is.stopping
+		m.scrapes.sources = nil
 		m.Watch(&other)
 		if n, err := testutil.GatherAndCount(registry, "herald_unfinished_posts", "herald_queue_depth"); err != nil || n != 0 {
 			t.Errorf("%s: exported %d series, %v", reason, n, err)
 		}
+	}
+}
+
+// TestSeveralSources counts the posts of two shards, one of which is given up.
+func TestSeveralSources(t *testing.T) {
+	m, _, registry := measured(t, unfinished("acme", "a", time.Hour), unfinished("acme", "b", time.Hour))
+	_, second, _ := measured(t, unfinished("beta", "c", time.Hour))
+	stop := m.Watch(second)
+	want := []string{`herald_unfinished_posts{namespace="acme",phase="scheduled"} 2`, `herald_unfinished_posts{namespace="beta",phase="scheduled"} 1`}
+	if diff := cmp.Diff(want, values(t, registry, "herald_unfinished_posts")); diff != "" {
+		t.Errorf("each post counts once (-want +got):\n%s", diff)
+	}
+	stop()
+	if diff := cmp.Diff(want[:1], values(t, registry, "herald_unfinished_posts")); diff != "" {
+		t.Errorf("another process counts the posts of the shard that was given up (-want +got):\n%s", diff)
 	}
 }
 
