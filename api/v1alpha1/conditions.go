@@ -195,6 +195,8 @@ const (
 const (
 	ReasonSuspendedBySpec          = "SuspendedBySpec"
 	ReasonSuspendedByConfiguration = "SuspendedByConfiguration"
+	// ReasonSuspendedByMove: the team is being moved to another shard, which takes seconds.
+	ReasonSuspendedByMove = "SuspendedByMove"
 	ReasonResumed                  = "Resumed"
 )
 

@@ -14,7 +14,8 @@ import (
 	"github.com/herald-social/herald/posting"
 )
 
-func newPost(caller Caller, in *CreatePost, now time.Time) (*v1alpha1.Post, error) {
+// newPost returns the post of a request. shard is the team's shard, or "" if it has none.
+func newPost(caller Caller, in *CreatePost, shard string, now time.Time) (*v1alpha1.Post, error) {
 	post := &v1alpha1.Post{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   caller.Namespace,
@@ -23,6 +24,9 @@ func newPost(caller Caller, in *CreatePost, now time.Time) (*v1alpha1.Post, erro
 			Finalizers:  []string{v1alpha1.DeliveryFinalizer},
 		},
 		Spec: in.Spec,
+	}
+	if shard != "" {
+		post.Labels[v1alpha1.ShardLabel] = shard
 	}
 	if caller.Author != "" {
 		post.Annotations[v1alpha1.AuthorAnnotation] = caller.Author

@@ -71,7 +71,7 @@ func TestContentOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			post, err := newPost(Caller{Namespace: "team"}, &CreatePost{Spec: tc.in}, time.Unix(0, 0))
+			post, err := newPost(Caller{Namespace: "team"}, &CreatePost{Spec: tc.in}, "", time.Unix(0, 0))
 			if err != nil {
 				t.Fatal(err)
 			}

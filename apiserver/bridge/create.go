@@ -39,7 +39,7 @@ func (s *Service) CreatePost(ctx context.Context, caller Caller, in CreatePost) 
 	}
 	limits.MeterFrom(ctx).Parts(len(in.Spec.Targets))
 	now := s.Clock.Now()
-	post, err := newPost(caller, &in, now)
+	post, err := newPost(caller, &in, s.shardOf(caller), now)
 	if err != nil {
 		return PostDetail{}, err
 	}

@@ -102,6 +102,15 @@ func (s *Service) ViewTeam(ctx context.Context, caller Caller) (TeamView, error)
 	return view, s.loadDraftMeters(ctx, caller, limits, view.TikTokDrafts)
 }
 
+// shardOf returns the shard of the caller's team, or "" if the manager has not assigned one. The manager corrects the
+// label of a post that was created while the team was moved.
+func (s *Service) shardOf(caller Caller) string {
+	if team := s.Owner(caller.Namespace); team != nil {
+		return team.Status.Shard
+	}
+	return ""
+}
+
 // Suspended reports whether publishing is suspended for the caller's team, and since when. The time is zero until the
 // manager has recorded it.
 func (s *Service) Suspended(caller Caller) (since time.Time, suspended bool) {

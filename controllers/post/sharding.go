@@ -56,6 +56,9 @@ func newSharding(o *Options, scheduler *dispatch.Scheduler) *sharding {
 // is opened for its first waiter when the other process's call must be over, or its end is recorded. rolledBackAt is the
 // time when a rollback of the cluster was detected, or zero.
 func (s *sharding) setGate(ctx context.Context, d *publish.Delivery, rolledBackAt time.Time) error {
+	if s.o.Shard == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	on := accountOf(d.Conn)

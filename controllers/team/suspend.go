@@ -78,7 +78,8 @@ func (r *suspensionReconciler) Reconcile(ctx context.Context, req reconcile.Requ
 }
 
 // suspend records in a team's status whether the team is suspended, by its spec or by the configuration, and since
-// when. Nothing else writes these fields. The team remains suspended until the end of the suspension is written.
+// when. Apart from the start of a move to another shard, nothing else writes these fields. The team remains suspended
+// until the end of the suspension is written.
 func (r *suspensionReconciler) suspend(ctx context.Context, team *v1alpha1.Team) error {
 	before := team.Status.DeepCopy()
 	now := r.clock.Now()
@@ -107,14 +108,15 @@ func (r *suspensionReconciler) suspend(ctx context.Context, team *v1alpha1.Team)
 	return nil
 }
 
-// suspensionsChanged passes changes to status.suspensions. They repeat a reconciliation that read a stale cache, which
-// would otherwise miss a suspension that was set or lifted in between.
+// suspensionsChanged passes changes to status.suspensions, and the start and end of a team's move to another shard. They
+// repeat a reconciliation that read a stale cache, which would otherwise miss a suspension that was set or lifted in
+// between.
 var suspensionsChanged = predicate.Funcs{
 	CreateFunc: func(event.CreateEvent) bool { return false },
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.Team)
 		after, is := e.ObjectNew.(*v1alpha1.Team)
-		return ok && is && !v1alpha1.SemanticEqual(before.Status.Suspensions, after.Status.Suspensions)
+		return ok && is && (before.Moving() != after.Moving() || !v1alpha1.SemanticEqual(before.Status.Suspensions, after.Status.Suspensions))
 	},
 	DeleteFunc:  func(event.DeleteEvent) bool { return false },
 	GenericFunc: func(event.GenericEvent) bool { return false },
@@ -129,6 +131,8 @@ func (r *suspensionReconciler) reasonFor(team *v1alpha1.Team) (reason, message s
 		return v1alpha1.ReasonSuspendedBySpec, what + "set spec.suspend to false to resume"
 	case r.suspendAll.On():
 		return v1alpha1.ReasonSuspendedByConfiguration, what + "set suspend to false in the manager's configuration to resume"
+	case team.Moving():
+		return v1alpha1.ReasonSuspendedByMove, "the team's posts are moved to another manager, which takes seconds; publishing resumes by itself"
 	default:
 		return "", ""
 	}

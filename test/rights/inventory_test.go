@@ -122,9 +122,9 @@ var rightsOfManager = map[string][]right{
 			"to write the webhook's CA; no policy can restrict this, so the chart omits it with cert-manager (docs/adr/0014)",
 		},
 	},
-	"in herald-system": slices.Concat(groupLeases(), []right{
+	"in herald-system": slices.Concat(namedLeases(), []right{
 		{"events", "create patch", "to record the leader, as a legacy event; policy herald-events"},
-		{"leases.coordination.k8s.io", "create", "to elect a leader"},
+		{"leases.coordination.k8s.io", "create list watch", "to elect a leader, and to see the replicas that share the shards: a list cannot be restricted to several names"},
 		{
 			"leases.coordination.k8s.io herald-clock", "get update",
 			"to count minutes there and in the bucket, which detects a cluster that was restored to an earlier state",
@@ -141,10 +141,21 @@ var rightsOfManager = map[string][]right{
 	},
 }
 
-// groupLeases returns the permissions for the Leases that groups of posts are stored in.
-func groupLeases() (rights []right) {
-	for n := range 32 {
-		rights = append(rights, right{fmt.Sprintf("leases.coordination.k8s.io herald-group-%02d", n), "get update", "groups of posts are armed, opened and closed there (docs/adr/0026)"})
+// namedLeases returns the permissions for the Leases of groups of posts, of replicas that share the shards, and of the
+// shards.
+func namedLeases() (rights []right) {
+	for _, of := range []struct {
+		kind   string
+		number int
+		why    string
+	}{
+		{"group", 32, "groups of posts are armed, opened and closed there (docs/adr/0026)"},
+		{"member", 16, "replicas that share the shards renew them (docs/adr/0035)"},
+		{"shard", 16, "the holder of a shard is stored there (docs/adr/0035)"},
+	} {
+		for n := range of.number {
+			rights = append(rights, right{fmt.Sprintf("leases.coordination.k8s.io herald-%s-%02d", of.kind, n), "get update", of.why})
+		}
 	}
 	return rights
 }

@@ -103,6 +103,12 @@ var _ = Describe("A post's identity annotations", Ordered, func() {
 		outcomeIs(patchPost(ctx, manager, fmt.Sprintf(armed, "other/"+string(marked.UID))), policy, "herald-manager-posts")
 	})
 
+	It("include the shard, which the manager may change, and no other label", func(ctx SpecContext) {
+		outcomeIs(patchPost(ctx, manager, `{"metadata":{"labels":{"social.herald.dev/shard":"03"}}}`), nobody)
+		outcomeIs(patchPost(ctx, manager, `{"metadata":{"labels":{"social.herald.dev/shard":"03","team":"other"}}}`), policy, "herald-manager-posts")
+		outcomeIs(patchPost(ctx, manager, `{"metadata":{"labels":{"social.herald.dev/origin":"web"}}}`), policy, "herald-manager-posts")
+	})
+
 	It("cannot be removed by the manager", func(ctx SpecContext) {
 		outcomeIs(patchPost(ctx, manager, `{"metadata":{"annotations":{"social.herald.dev/born-at":null}}}`), policy, "herald-manager-posts")
 	})

@@ -1,0 +1,109 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kubeclient"
+	"github.com/herald-social/herald/posting/placement"
+)
+
+// labelNamespace labels the unfinished posts of a namespace with its team's shard. A move ends once none of them has
+// another label. Posts that no team owns get a shard, too, which reports this and releases them when they are deleted.
+func (r *Reconciler) labelNamespace(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	namespace := req.Name
+	owner, err := r.Owner(ctx, namespace)
+	switch {
+	case err != nil || !r.Namespaces.Include(namespace):
+		return reconcile.Result{}, err //nolint:wrapcheck // the error names the operation
+	case owner == nil:
+		return reconcile.Result{}, r.labelAll(ctx, namespace, placement.Name(0), selection.DoesNotExist)
+	}
+	// An outdated Team would move labels back.
+	var team v1alpha1.Team
+	if err := r.APIReader.Get(ctx, client.ObjectKeyFromObject(owner), &team); err != nil || team.Status.Shard == "" {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if err := r.labelAll(ctx, namespace, team.Status.Shard, selection.NotEquals, team.Status.Shard); err != nil || !team.Moving() {
+		return reconcile.Result{}, err
+	}
+	if err := r.endMove(ctx, &team); apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	} else if err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	return reconcile.Result{}, nil
+}
+
+// endMove records that a team has been moved. The controller of suspensions then resumes it.
+func (r *Reconciler) endMove(ctx context.Context, team *v1alpha1.Team) error {
+	base := team.DeepCopy()
+	team.Status.Move.Until = v1alpha1.NewTimePtr(r.Clock.Now())
+	if err := r.Client.Status().Patch(ctx, team, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("cannot end the move of team %s: %w", team.Name, err)
+	}
+	ctrl.LoggerFrom(ctx).Info("moved a team", "team", team.Name, "from", team.Status.Move.From, "shard", team.Status.Shard)
+	return nil
+}
+
+// labelAll labels the unfinished posts of a namespace whose label meets a condition, until there are none.
+func (r *Reconciler) labelAll(ctx context.Context, namespace, shard string, is selection.Operator, values ...string) error {
+	others, err := labels.NewRequirement(v1alpha1.ShardLabel, is, values)
+	if err != nil {
+		return fmt.Errorf("cannot select the posts outside shard %s: %w", shard, err)
+	}
+	for {
+		labelled, err := r.labelPosts(ctx, namespace, shard, others)
+		if err != nil || labelled == 0 {
+			return err
+		}
+		ctrl.LoggerFrom(ctx).V(1).Info("labelled posts with their shard", "namespace", namespace, "shard", shard, "posts", labelled)
+	}
+}
+
+// labelPosts labels the unfinished posts of a namespace that the API server lists for a requirement, and returns their
+// number.
+func (r *Reconciler) labelPosts(ctx context.Context, namespace, shard string, others *labels.Requirement) (labelled int, err error) {
+	err = kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) {
+		page := metav1.PartialObjectMetadataList{}
+		page.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("PostList"))
+		if err := r.APIReader.List(ctx, &page, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*others)},
+			client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("status.finished", "true")},
+			client.Limit(of.Limit), client.Continue(of.Continue)); err != nil {
+			return "", fmt.Errorf("cannot list the posts to label in namespace %s: %w", namespace, err)
+		}
+		for i := range page.Items {
+			if err := r.labelPost(ctx, &page.Items[i], shard); err != nil {
+				return "", err
+			}
+			labelled++
+		}
+		return page.Continue, nil
+	})
+	return labelled, err
+}
+
+// labelPost writes one label. It does not depend on the post's version: a claim that was read before it conflicts, and
+// one that was stored before it moves with the post.
+func (r *Reconciler) labelPost(ctx context.Context, post *metav1.PartialObjectMetadata, shard string) error {
+	post.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))
+	base := post.DeepCopy()
+	metav1.SetMetaDataLabel(&post.ObjectMeta, v1alpha1.ShardLabel, shard)
+	if err := client.IgnoreNotFound(r.Client.Patch(ctx, post, client.MergeFrom(base))); err != nil {
+		return fmt.Errorf("cannot label post %s/%s with its team's shard: %w", post.Namespace, post.Name, err)
+	}
+	return nil
+}
