@@ -176,26 +176,31 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 		RetryPeriod:             &c.LeaderElection.RetryPeriod.Duration,
 		// The process exits as soon as the manager has stopped.
 		LeaderElectionReleaseOnCancel: true,
-		// A manager that waits for the lease fills its caches, so that it can take over immediately. pacing.PostTimeout is
-		// the default for controllers without a ReconciliationTimeout.
-		Controller: ctrlconfig.Controller{EnableWarmup: new(true), ReconciliationTimeout: pacing.PostTimeout, CacheSyncTimeout: cacheSyncTimeout},
+		// A manager that waits for the lease fills its caches, so that it can take over immediately. With several shards,
+		// most posts do not wait for the next leader. pacing.PostTimeout is the default for controllers without a
+		// ReconciliationTimeout.
+		Controller: ctrlconfig.Controller{EnableWarmup: new(c.Delivery.Shards <= 1), ReconciliationTimeout: pacing.PostTimeout, CacheSyncTimeout: cacheSyncTimeout},
 	}
 	utilruntime.Must(clientgoscheme.AddToScheme(options.Scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(options.Scheme))
 	// Finished posts are not cached, to save memory. The cache keeps only the used fields of teams' large objects.
-	options.Cache.DefaultTransform = kubeclient.TransformForCache
+	options.Cache = cacheOptions(c)
 	options.Cache.ByObject = map[client.Object]cache.ByObject{
 		&v1alpha1.Post{}:      {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
 		&rbacv1.RoleBinding{}: namesOf(c.ReleaseName).RoleBindings(),
 		// Only the quotas of teams' budgets.
 		&corev1.ResourceQuota{}: team.Quotas(),
 	}
-	options.Cache.DefaultNamespaces = kubeclient.CacheByNamespace(c.Namespaces)
 	options.NewClient = newClient
 	options.Client.FieldOwner = managerName
 	// Secrets are never cached.
 	options.Client.Cache = &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}
 	return options
+}
+
+// cacheOptions returns the options that all caches of the process share.
+func cacheOptions(c *configv1alpha1.ManagerConfiguration) cache.Options {
+	return cache.Options{DefaultTransform: kubeclient.TransformForCache, DefaultNamespaces: kubeclient.CacheByNamespace(c.Namespaces)}
 }
 
 func newManager(ctx context.Context, stop context.CancelCauseFunc, api *cluster.API, f *managerFlags, c *configv1alpha1.ManagerConfiguration,
@@ -216,6 +221,9 @@ func newManager(ctx context.Context, stop context.CancelCauseFunc, api *cluster.
 		alive = held.Check
 		// A stopping process claims no more posts, so another one does not have to wait for the running calls.
 		context.AfterFunc(ctx, func() { releaseLease(context.WithoutCancel(ctx), held, c.LeaderElection.RenewDeadline.Duration) })
+	}
+	if !f.leaderElect && c.Delivery.Shards > 1 {
+		return nil, errShardsWithoutLeases
 	}
 	var err error
 	if options.WebhookServer, err = hook.server(); err != nil {

@@ -87,15 +87,15 @@ func addBucket(mgr ctrl.Manager, files *store.Store, c *configv1alpha1.Media) (*
 
 // addRollbackDetector returns a function that reports whether the cluster was rolled back, and adds its counter to the
 // manager. Without a store, a rollback cannot be detected and it returns nil.
-func addRollbackDetector(mgr ctrl.Manager, files *store.Store, release, namespace string, now clock.WithTicker) (func(context.Context) (rollback.Status, error), error) {
+func addRollbackDetector(mgr ctrl.Manager, files *store.Store, c *configv1alpha1.ManagerConfiguration, namespace string, now clock.WithTicker) (func(context.Context) (rollback.Status, error), error) {
 	if files.Absent() {
 		return nil, nil //nolint:nilnil // without a store nothing is detected, which is not an error
 	}
 	counter := rollback.New(rollback.Options{
 		Documents: files, Cluster: installation.Cluster(mgr.GetAPIReader()), Client: mgr.GetClient(), Reader: mgr.GetAPIReader(),
-		Lease: types.NamespacedName{Namespace: namespace, Name: release + "-clock"}, Clock: now, Registerer: metrics.Registry,
+		Lease: types.NamespacedName{Namespace: namespace, Name: c.ReleaseName + "-clock"}, Clock: now, Registerer: metrics.Registry,
 	})
-	if err := mgr.Add(counter); err != nil {
+	if err := mgr.Add(whereDelivered(c, counter)); err != nil {
 		return nil, fmt.Errorf("cannot set up the detection of cluster rollbacks: %w", err)
 	}
 	return counter.Status, nil

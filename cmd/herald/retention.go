@@ -32,7 +32,9 @@ func retentionPolicy(c *configv1alpha1.ManagerConfiguration) postingretention.Po
 
 // setupPosts adds the delivery and the retention of posts to the manager. With a bucket, both write records, and add
 // deleted posts to the lists.
-func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, kept *archive.Archive, files *store.Store, teams *quota.Teams, bucket *installation.Bucket, posts post.Options) error {
+func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, namespace, identity string, kept *archive.Archive, files *store.Store, teams *quota.Teams,
+	bucket *installation.Bucket, posts post.Options,
+) error {
 	now, counters := posts.Clock, retention.NewMetrics(metrics.Registry)
 	shelf := retention.NewArchiver(retention.ArchiverOptions{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: now, Policy: retentionPolicy(c), Archive: kept, Lists: lists.NewWriter(files, now),
@@ -64,7 +66,19 @@ func setupPosts(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, kept *
 	if err := errors.Join(err, wrong); err != nil {
 		return err
 	}
-	return errors.Join(mgr.Add(posts.Jumps), reconciler.SetupWithManager(mgr), sweeper.SetupWithManager(mgr))
+	return errors.Join(mgr.Add(whereDelivered(c, posts.Jumps)), setupDelivery(mgr, c, namespace, identity, teams, reconciler, posts), sweeper.SetupWithManager(mgr))
+}
+
+// setupDelivery adds the delivery to the manager: by the leader or, with several shards, by each replica for its own.
+func setupDelivery(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, namespace, identity string, teams *quota.Teams, reconciler *post.Reconciler, posts post.Options) error {
+	if c.Delivery.Shards <= 1 {
+		return reconciler.SetupWithManager(mgr)
+	}
+	delivery, err := newShardDelivery(mgr, c, namespace, identity, posts, teams)
+	if err != nil {
+		return err
+	}
+	return errors.Join(reconciler.SetupRecords(mgr), mgr.Add(delivery))
 }
 
 // recordsOf returns the archive with the records of teams, or nil without a bucket. It is the same Archive that the

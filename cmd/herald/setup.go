@@ -44,10 +44,17 @@ func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *con
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(kubeclient.IndexMedia(ctx, mgr.GetFieldIndexer()), hook.register(ctx, mgr, c, registry, teams)); err != nil {
+	if err := hook.register(ctx, mgr, c, registry, teams); err != nil {
 		return err
 	}
-	return setupControllers(ctx, mgr, c, absent, namespace, registry, apps, identity, tracer, teams, stop, now)
+	leading, err := leadingManager(mgr, c)
+	if err != nil {
+		return err
+	}
+	if err := kubeclient.IndexMedia(ctx, leading.GetFieldIndexer()); err != nil {
+		return err
+	}
+	return setupControllers(ctx, leading, c, absent, namespace, registry, apps, identity, tracer, teams, stop, now)
 }
 
 // setupControllers adds every reconciler to the manager, in the order that a new installation needs.
@@ -75,7 +82,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 	if err != nil {
 		return err
 	}
-	if posts.Rollback, err = addRollbackDetector(mgr, files, c.ReleaseName, namespace, now); err != nil {
+	if posts.Rollback, err = addRollbackDetector(mgr, files, c, namespace, now); err != nil {
 		return err
 	}
 	posts.Client, posts.APIReader, posts.Clock, posts.Events = cached, live, now, mgr.GetEventRecorder("herald-post")
@@ -106,7 +113,8 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 		setup(newNotifiers(mgr, c, teams, now)),
 		setup(accounts, nil),
 		setup(newMedia(mgr, c, files, bucket, teams, images, now)),
-		setupPosts(mgr, c, kept, files, teams, bucket, posts), //nolint:contextcheck // its watches end with the manager
+		setupPosts(mgr, c, namespace, identity, kept, files, teams, bucket, posts), //nolint:contextcheck // its watches end with the manager
+		setupAssignment(ctx, mgr, c, teams, now),
 	)
 }
 

@@ -92,7 +92,7 @@ func (h *admissionWebhook) register(ctx context.Context, mgr ctrl.Manager, c *co
 		address: h.BindAddress, configuration: h.release, reader: mgr.GetAPIReader(), clock: h.clock,
 		log: mgr.GetLogger().WithName("webhook"),
 	})
-	tally, err := admission.NewTally(ctx, mgr.GetCache())
+	tally, err := newTally(ctx, mgr.GetCache(), c)
 	if err != nil {
 		return err
 	}

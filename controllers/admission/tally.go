@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/posting"
@@ -24,8 +26,20 @@ type Tally struct {
 
 // NewTally returns a Tally that follows the posts of a cache.
 func NewTally(ctx context.Context, posts cache.Cache) (*Tally, error) {
+	return newTally(ctx, posts, &v1alpha1.Post{})
+}
+
+// NewMetadataTally returns a Tally that follows the metadata of the posts in a cache, which must select the posts that are
+// not finished. It also counts the few that are neither finished nor waiting for anything but their record.
+func NewMetadataTally(ctx context.Context, posts cache.Cache) (*Tally, error) {
+	post := &metav1.PartialObjectMetadata{}
+	post.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))
+	return newTally(ctx, posts, post)
+}
+
+func newTally(ctx context.Context, posts cache.Cache, kind client.Object) (*Tally, error) {
 	t := &Tally{unfinished: map[string]int64{}}
-	informer, err := posts.GetInformer(ctx, &v1alpha1.Post{})
+	informer, err := posts.GetInformer(ctx, kind)
 	if err != nil {
 		return nil, fmt.Errorf("cannot count the unfinished posts: %w", err)
 	}
@@ -46,14 +60,18 @@ func NewTally(ctx context.Context, posts cache.Cache) (*Tally, error) {
 }
 
 func (t *Tally) add(obj any, by int64) {
-	post, ok := obj.(*v1alpha1.Post)
-	if !ok || !posting.Unfinished(posting.Of(post).Phase()) {
+	object, ok := obj.(client.Object)
+	if !ok {
+		return
+	}
+	if post, ok := obj.(*v1alpha1.Post); ok && !posting.Unfinished(posting.Of(post).Phase()) {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.unfinished[post.Namespace] += by; t.unfinished[post.Namespace] == 0 {
-		delete(t.unfinished, post.Namespace)
+	namespace := object.GetNamespace()
+	if t.unfinished[namespace] += by; t.unfinished[namespace] == 0 {
+		delete(t.unfinished, namespace)
 	}
 }
 

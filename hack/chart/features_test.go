@@ -121,6 +121,7 @@ func TestValues(t *testing.T) {
 		{"no media section without a store", "minimal", "", "ConfigMap", "outreach-apiserver", config, "!media:"},
 		{"the served namespaces", "full", "", "ConfigMap", "outreach-apiserver", config, "- team-beta"},
 		{"the manager derives names from releaseName", "minimal", "fullnameOverride: social", "ConfigMap", "social-manager", config, "releaseName: social"},
+		{"the limits of a manager are divided among its shards", "minimal", "manager: {replicas: 3, config: {delivery: {shards: 4}}}", "ConfigMap", "outreach-manager", config, "replicas: 3\n"},
 		{"the forecast of shared uploads counts all managers", "minimal", "manager: {replicas: 3, config: {delivery: {shareUploads: true}}}", "ConfigMap", "outreach-manager", config, "replicas: 3\n"},
 		{"a changed number of managers restarts none if they do not share uploads", "minimal", "manager: {replicas: 3}", "ConfigMap", "outreach-manager", config, "!replicas:"},
 

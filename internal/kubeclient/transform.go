@@ -44,7 +44,8 @@ func IsComplete(obj metav1.Object) bool {
 // written back, and it cannot replace the object. The status of such an object can still be written, since the API
 // server ignores everything else in a status write.
 //
-// The transform drops the managed fields of all kinds, and large fields of the kinds that teams create.
+// The transform drops the managed fields of all kinds, large fields of the kinds that teams create, and most of the
+// metadata of posts in metadata watches.
 func TransformForCache(obj any) (any, error) {
 	object, ok := obj.(metav1.Object)
 	if !ok {
@@ -54,6 +55,11 @@ func TransformForCache(obj any) (any, error) {
 	switch obj := obj.(type) {
 	case *v1alpha1.Post:
 		transformPost(obj)
+	case *metav1.PartialObjectMetadata:
+		if obj.Kind == "Post" { // they are counted and labelled
+			obj.Annotations, obj.OwnerReferences, obj.Finalizers = nil, nil, nil
+			obj.Labels = heraldKeys(obj.Labels)
+		}
 	case *v1alpha1.Connection, *v1alpha1.Media, *v1alpha1.APIKey, *v1alpha1.OAuthGrant, *v1alpha1.PostSchedule, *v1alpha1.Notifier:
 		if IsComplete(object) && foreignMetadata(object) > MaxUnreduced {
 			dropMetadata(object, "")
@@ -62,11 +68,24 @@ func TransformForCache(obj any) (any, error) {
 	return obj, nil
 }
 
-func transformPost(post *v1alpha1.Post) {
-	refs := refsOf(&post.Spec)
-	if !IsComplete(post) || foreignMetadata(post)+textsOf(&post.Spec) <= MaxUnreduced && refs <= smallRefs {
-		return
+// TransformForLeader is TransformForCache for a leader that does not deliver the posts: it reduces all of them.
+func TransformForLeader(obj any) (any, error) {
+	if post, ok := obj.(*v1alpha1.Post); ok && IsComplete(post) {
+		post.SetManagedFields(nil)
+		reducePost(post)
+		return post, nil
 	}
+	return TransformForCache(obj)
+}
+
+func transformPost(post *v1alpha1.Post) {
+	if IsComplete(post) && (foreignMetadata(post)+textsOf(&post.Spec) > MaxUnreduced || refsOf(&post.Spec) > smallRefs) {
+		reducePost(post)
+	}
+}
+
+func reducePost(post *v1alpha1.Post) {
+	refs := refsOf(&post.Spec)
 	buckets := ""
 	if refs > smallRefs {
 		buckets = bucketsOf(&post.Spec)

@@ -194,3 +194,35 @@ func TestOtherKinds(t *testing.T) {
 		t.Errorf("a tombstone became %v", got)
 	}
 }
+
+func TestTransformForLeader(t *testing.T) {
+	out, err := kubeclient.TransformForLeader(ordinary())
+	must.Succeed(t, err)
+	got, ok := out.(*v1alpha1.Post)
+	switch {
+	case !ok:
+		t.Fatalf("got a %T", out)
+	case kubeclient.IsComplete(got) || got.Spec.Targets[0].Caption != "":
+		t.Error("the leader keeps the contents of a post that another replica delivers")
+	case got.Spec.Targets[0].ConnectionRef.Name != "account-0" || got.Status.Targets[0].Message != "waits":
+		t.Error("its other controllers lack the connections or the status of a post")
+	}
+	if team, err := kubeclient.TransformForLeader(&v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: "a"}}); err != nil || team.(*v1alpha1.Team).Name != "a" {
+		t.Errorf("other kinds are cached as usual; got %v, %v", team, err)
+	}
+}
+
+func TestMetadataOfPosts(t *testing.T) {
+	post := &metav1.PartialObjectMetadata{ObjectMeta: ordinary().ObjectMeta}
+	post.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))
+	got := transformed(t, post)
+	want := metav1.ObjectMeta{Namespace: "acme", Name: "p", UID: "u", ResourceVersion: "7", Labels: map[string]string{v1alpha1.OriginLabel: v1alpha1.OriginAPI}}
+	if diff := cmp.Diff(want, got.ObjectMeta); diff != "" {
+		t.Errorf("every replica keeps the metadata of all posts, to count them and to label them (-want +got):\n%s", diff)
+	}
+	binding := &metav1.PartialObjectMetadata{ObjectMeta: ordinary().ObjectMeta}
+	binding.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Usage"))
+	if len(transformed(t, binding).Annotations) != 2 {
+		t.Error("the annotations of other kinds are read")
+	}
+}

@@ -198,7 +198,7 @@ var _ = It("covers each configuration field", func(ctx SpecContext) {
 		"apiVersion": "of the file", "kind": "of the file", "releaseName": "fullnameOverride", "siteURL": "siteURL", "namespaces": "namespaces",
 		"bindAddress": "the ports are the chart's", "health": "the ports are the chart's", "metrics": "metrics", "media": "media and its Secret",
 		"platforms": "platforms", "tls": "apiserver.tls", "webhook": "webhook", "thumbnails": "thumbnails.enabled", "egress": "caBundle",
-		"tracing": "tracing, once it has an endpoint", "replicas": "manager.replicas, with delivery.shareUploads", "notifications": "smtp, once it has a host",
+		"tracing": "tracing, once it has an endpoint", "replicas": "manager.replicas, with delivery.shareUploads or several delivery.shards", "notifications": "smtp, once it has a host",
 	}
 	objects := suite.Must(chart.Render(ctx, "herald", "herald-system", "minimal-values.yaml"))
 	for process, kind := range map[string]reflect.Type{

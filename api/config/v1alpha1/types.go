@@ -24,7 +24,8 @@ type ManagerConfiguration struct {
 	// apiserver's account, and the webhook with its Service and Secret. The default is "herald".
 	ReleaseName string `json:"releaseName,omitempty"`
 	// Replicas is the number of managers of the installation. With delivery.shareUploads, the forecast of late uploads counts the slots of
-	// all of them. If it is 0, the forecast counts only the leader's slots.
+	// all of them. If it is 0, the forecast counts only the leader's slots. With several delivery.shards, a manager's limits on posts and
+	// uploads are divided by the number of shards that each replica holds on average, or by the number of shards if it is 0.
 	Replicas int `json:"replicas,omitempty"`
 	// Kubernetes limits the rate of requests to the Kubernetes API.
 	Kubernetes Kubernetes `json:"kubernetes,omitzero"`

@@ -94,7 +94,7 @@ platforms:
 apiVersion: config.herald.dev/v1alpha1
 kind: ManagerConfiguration
 releaseName: {{ include "herald.fullname" . }}
-{{- if .Values.manager.config.delivery.shareUploads }}
+{{- if or .Values.manager.config.delivery.shareUploads (gt (int .Values.manager.config.delivery.shards) 1) }}
 replicas: {{ .Values.manager.replicas }}
 {{- end }}
 {{- if include "herald.web" . }}

@@ -24,13 +24,16 @@ import (
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 )
 
+// RequestsPerRenewal is the number of requests that must fit into the renew deadline.
+const RequestsPerRenewal = 3
+
 // errExists is returned if a Lease exists that the list did not contain. The next list does.
 var errExists = errors.New("it exists already")
 
 // Options configures a Replica. All fields are required.
 type Options struct {
-	// Client reads from the API server without a cache. Its requests time out within a third of the renew deadline. Watches
-	// watches without a timeout.
+	// Client reads from the API server without a cache. Its requests time out within the renew deadline divided by
+	// RequestsPerRenewal. Watches watches without a timeout.
 	Client  client.Client
 	Watches client.WithWatch
 	// Namespace holds the Leases, whose names start with Release. Leader is the name of the leader's Lease.
