@@ -175,6 +175,9 @@ func writeConfiguration() {
 	config.Delivery.ArmCrowds = false
 	config.Delivery.ShareUploads, config.Concurrency.Uploads = true, 1
 	writeSections(config, sharing.configuration, append(set, "delivery", "concurrency")...)
+	config.Delivery.ShareUploads, config.Delivery.Shards = false, 4
+	writeSections(config, sharded.configuration, append(set, "delivery")...)
+	config.Delivery.Shards = 1
 	config.Retention.LeastInCluster.Duration = 0
 	writeSections(config, sweeping.configuration, append(set, "retention")...)
 }
