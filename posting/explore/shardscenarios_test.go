@@ -13,8 +13,8 @@ import (
 type shardScenario struct {
 	name, reason string
 	within       shardBounds
-	// large means that there are more than 60,000 states, which are explored only with -explore.long. No manager has
-	// shards yet.
+	// large means that there are more than 60,000 states, which are explored only with -explore.long: shards are
+	// experimental.
 	large bool
 }
 
