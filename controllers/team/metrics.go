@@ -36,7 +36,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m.suspendedTeams = map[string]bool{}
 	m.suspendedGauge = promauto.With(registry).NewGauge(prometheus.GaugeOpts{
 		Name: "herald_suspended_teams",
-		Help: "Teams that are suspended by their spec or by the configuration: none of their posts is published. Reported by the leader.",
+		Help: "Teams that are suspended by their spec, by the configuration or by a move to another shard: none of their posts is published. " +
+			"Reported by the leader.",
 	})
 	for _, item := range plan.BudgetItems {
 		m.teams.WithLabelValues(string(item))
