@@ -28,6 +28,7 @@ import (
 
 	"github.com/herald-social/herald/apiserver"
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
+	"github.com/herald-social/herald/cmd/herald/internal/shards"
 	"github.com/herald-social/herald/controllers/connection"
 	"github.com/herald-social/herald/controllers/media"
 	"github.com/herald-social/herald/controllers/notifier"
@@ -78,6 +79,7 @@ func metricsOf(t *testing.T) map[string][]metric {
 	team.NewMetrics(manager)
 	retention.NewMetrics(manager)
 	manager.MustRegister(webhookServed(nil), &webhookTrust{}, lease.NewLeaderMetric(nil, nil))
+	shards.NewMetrics(manager, 2)
 	_, err := apiserver.New(apiserver.Config{
 		Kubernetes: &rest.Config{}, SiteURL: "https://herald.example.com", Registry: server, Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler),
 		Capabilities: platforms.Registry{}.Capabilities,
@@ -234,6 +236,7 @@ var boundedLabels = []string{
 	"namespace", "connection", // one for each connected account
 	"platform", "phase", "window", "outcome", "state", "reason", "kind", "queue", "answer", "action", "operation", "code", "method",
 	"budget", // the fields of a team's budget
+	"shard",  // at most 16
 	"format", // of a Notifier: standard-webhooks, slack, email
 	"why",    // why an input is not used: superseded, refused
 	"for",    // the purpose of a wait for the store
@@ -277,6 +280,7 @@ func TestPromisesHaveMetrics(t *testing.T) {
 		"due posts are published":              {"herald_due_posts", []string{"namespace"}},
 		"tokens are renewed":                   {"herald_connection_token_expiry_seconds", []string{"namespace", "connection", "platform"}},
 		"users are warned to reconnect":        {"herald_connection_reconnect_seconds", []string{"namespace", "connection", "platform"}},
+		"each shard has a holder":              {"herald_shard_held", []string{"shard"}},
 		"queues are short":                     {"herald_queue_depth", []string{"queue"}},
 		"files are uploaded in time":           {"herald_late_uploads", []string{"namespace", "platform"}},
 		"no app stops all teams unnoticed":     {"herald_app_held", []string{"platform"}},

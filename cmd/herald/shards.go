@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -108,6 +109,7 @@ func newShardDelivery(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration, 
 		Client: leases, Watches: watches, Namespace: namespace, Release: c.ReleaseName, Leader: leaseOf(c.ReleaseName), Identity: identity,
 		Shards: c.Delivery.Shards, Stated: lease.StatedShards, Times: c.LeaderElection, Clock: clock.RealClock{}, NewVersion: rand.Text,
 		Owners: leaseOwners(mgr.GetAPIReader(), namesOf(c.ReleaseName).ClusterRole), Deliver: d.deliver, Log: d.log,
+		Metrics: shards.NewMetrics(metrics.Registry, c.Delivery.Shards),
 	})
 	return d, nil
 }
@@ -179,6 +181,15 @@ func (d *shardDelivery) run(ctx context.Context, held *shards.Held) error {
 	}
 	if err := errors.Join(kubeclient.IndexMedia(ctx, mgr.GetFieldIndexer()), reconciler.SetupWithManager(mgr)); err != nil { //nolint:contextcheck // its watches end with the manager
 		return err
+	}
+	listed := func(ctx context.Context) error {
+		if mgr.GetCache().WaitForCacheSync(ctx) {
+			held.MarkListed()
+		}
+		return nil
+	}
+	if err := mgr.Add(manager.RunnableFunc(listed)); err != nil {
+		return err //nolint:wrapcheck // it names the operation
 	}
 	return mgr.Start(ctx) //nolint:wrapcheck // it names the operation
 }

@@ -10,12 +10,14 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
+	"github.com/herald-social/herald/hack/local/ports"
 )
 
 // sharded is this version with four shards.
@@ -118,3 +120,20 @@ var _ = Describe("Posts of four shards with three replicas", func() {
 		Expect(publishCalls(ctx, v1alpha1.PlatformX)-before).To(Equal(posts), "publishing calls")
 	})
 })
+
+var _ = DescribeTable("A manager reports the shards that it holds", func(ctx SpecContext, shards int, reports types.GomegaMatcher) {
+	config := managerConfiguration()
+	config.Delivery.Shards, config.Metrics.BindAddress, config.Metrics.Plain = shards, ports.ForTest(GinkgoT()), true
+	reporting := configured("this version, with metrics", "reporting.yaml")
+	writeSections(config, reporting.configuration, "apiVersion", "kind", "leaderElection", "health", "metrics", "webhook", "media", "platforms", "delivery")
+	manager := reporting.start()
+	DeferCleanup(manager.kill)
+	Eventually(func() (string, error) { return read(ctx, "http://"+config.Metrics.BindAddress+"/metrics") }).WithTimeout(patience()).
+		Should(And(ContainSubstring("herald_leader 1\n"), reports))
+},
+	Entry("with four, each of them once it has listed the posts", 4, And(
+		ContainSubstring(`herald_shard_held{shard="00"} 1`), ContainSubstring(`herald_shard_held{shard="03"} 1`),
+		ContainSubstring(`herald_shard_takeovers_total{shard="00"} 1`), Not(ContainSubstring(`shard="04"`)),
+	)),
+	Entry("with one, which has no holder", 1, Not(ContainSubstring("herald_shard"))),
+)

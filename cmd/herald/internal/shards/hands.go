@@ -52,6 +52,7 @@ func (r *Replica) acquire(ctx, delivering context.Context, lease *coordinationv1
 	h := &Held{Shard: nameOf(shard), Version: version, current: r.isCurrent, stopped: make(chan struct{})}
 	delivering, h.stop = context.WithCancel(delivering)
 	r.held[shard] = h
+	r.o.Metrics.acquired(shard, h)
 	r.o.Log.Info("took over a shard", "shard", h.Shard, "version", version, "from", before)
 	go func() {
 		r.o.Deliver(delivering, h)

@@ -18,6 +18,7 @@ type Held struct {
 
 	current func() bool
 	given   atomic.Bool
+	listed  atomic.Bool
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
@@ -26,6 +27,9 @@ type Held struct {
 // Lease recently enough. Call it before and after each claim. A process that was paused may get a true result for a
 // shard that was taken from it meanwhile.
 func (h *Held) Valid() bool { return !h.given.Load() && h.current() }
+
+// MarkListed records that the delivery has listed the shard's posts, and so delivers them.
+func (h *Held) MarkListed() { h.listed.Store(true) }
 
 // giveUp ends the validity and cancels the delivery.
 func (h *Held) giveUp() {

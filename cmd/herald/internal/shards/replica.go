@@ -51,9 +51,11 @@ type Options struct {
 	NewVersion func() string
 	// Owners returns the owner references of the Leases.
 	Owners func(ctx context.Context) []metav1.OwnerReference
-	// Deliver delivers the posts of a shard until ctx is done. It returns once it makes no more claims and none of its
-	// groups can be opened anymore; running calls may continue.
+	// Deliver delivers the posts of a shard until ctx is done, and marks the shard once it has listed them. It returns
+	// once it makes no more claims and none of its groups can be opened anymore; running calls may continue.
 	Deliver func(ctx context.Context, held *Held)
+	// Metrics are those for the configured number of shards.
+	Metrics *Metrics
 	Log     logr.Logger
 }
 
@@ -127,6 +129,7 @@ func (r *Replica) step(ctx, delivering context.Context) (again bool, err error) 
 	}
 	if s.known {
 		r.stated = s.stated
+		r.o.Metrics.setStated(s.stated)
 	}
 	live := r.observe(s, r.o.Clock.Now())
 	slot := r.ownSlot(s)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -32,8 +33,10 @@ type installation struct {
 	t      *testing.T
 	api    client.WithWatch
 	shards int
-	// stated is the number of shards that the leader states.
+	// stated is the number of shards that the leader states, or negative if nobody leads.
 	stated int
+	// unlisted is true while the posts of shards cannot be listed.
+	unlisted bool
 
 	mu       sync.Mutex
 	versions int
@@ -52,7 +55,8 @@ func newInstallation(t *testing.T, shards int) *installation {
 type process struct {
 	*Replica
 
-	name string
+	name    string
+	metrics *prometheus.Registry
 	// cut makes its requests fail, lose makes the next write lose its response, and stall delays the next write.
 	cut, lose bool
 	stall     time.Duration
@@ -64,7 +68,7 @@ var errCut = errors.New("the API server cannot be reached")
 
 // start starts a replica.
 func (in *installation) start(name string) *process {
-	p := &process{name: name, ended: make(chan struct{})}
+	p := &process{name: name, metrics: prometheus.NewRegistry(), ended: make(chan struct{})}
 	write := func(do func() error) error {
 		wait := p.stall
 		p.stall = 0
@@ -102,6 +106,7 @@ func (in *installation) start(name string) *process {
 		},
 		Clock: clock.RealClock{}, NewVersion: in.newVersion, Owners: func(context.Context) []metav1.OwnerReference { return nil },
 		Deliver: func(ctx context.Context, held *Held) { in.deliver(ctx, held) }, Log: logr.Discard(),
+		Metrics: NewMetrics(p.metrics, in.shards),
 	})
 	ctx, stop := context.WithCancel(in.t.Context())
 	p.stop = stop
@@ -128,6 +133,9 @@ func (in *installation) deliver(ctx context.Context, held *Held) {
 	}
 	in.delivering[held.Version] = held
 	in.mu.Unlock()
+	if !in.unlisted {
+		held.MarkListed()
+	}
 	<-ctx.Done()
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -144,6 +152,11 @@ func (in *installation) holders(running ...*process) string {
 			}
 		}
 	}
+	return in.join(holders)
+}
+
+// join returns the holders in the shards' order.
+func (in *installation) join(holders map[string]string) string {
 	var all []string
 	for shard := range in.shards {
 		name := holders[nameOf(shard)]
@@ -169,6 +182,9 @@ func (in *installation) want(reason, want string, running ...*process) {
 	in.t.Helper()
 	if got := in.holders(running...); got != want {
 		in.t.Errorf("%s: the holders are %s, want %s", reason, got, want)
+	}
+	if got := in.reported(running...); got != want {
+		in.t.Errorf("%s: the metrics report the holders %s, want %s", reason, got, want)
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
