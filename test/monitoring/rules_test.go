@@ -88,6 +88,27 @@ var rows = []row{
 		`herald_leader{namespace="one",pod="m-1"} 1x30`, `herald_leader{namespace="two",pod="m-1"} 0x30`,
 	}, "20m", 1, "", ""},
 
+	{"two managers share two shards", "HeraldShardNotHeld", []string{
+		`herald_shard_held{namespace="herald-system",pod="m-1",shard="00"} 1x30`, `herald_shard_held{namespace="herald-system",pod="m-1",shard="01"} 0x30`,
+		`herald_shard_held{namespace="herald-system",pod="m-2",shard="00"} 0x30`, `herald_shard_held{namespace="herald-system",pod="m-2",shard="01"} 1x30`,
+	}, "20m", 0, "", ""},
+	{"the other manager does not take over the shard of a killed one", "HeraldShardNotHeld", []string{
+		`herald_shard_held{namespace="herald-system",pod="m-1",shard="00"} 1x30`, `herald_shard_held{namespace="herald-system",pod="m-1",shard="01"} 0x30`,
+		`herald_shard_held{namespace="herald-system",pod="m-2",shard="00"} 0x5 _x30`, `herald_shard_held{namespace="herald-system",pod="m-2",shard="01"} 1x5 _x30`,
+	}, "20m", 1, "namespace=herald-system,shard=01", ""},
+	{"the other manager takes over within three scrapes", "HeraldShardNotHeld", []string{
+		`herald_shard_held{namespace="herald-system",pod="m-1",shard="01"} 0x8 1x30`, `herald_shard_held{namespace="herald-system",pod="m-2",shard="01"} 1x5 _x30`,
+	}, "20m", 0, "", ""},
+	{"no manager can write the Leases", "HeraldShardNotHeld", []string{
+		`herald_shard_held{namespace="herald-system",pod="m-1",shard="00"} 0x30`, `herald_shard_held{namespace="herald-system",pod="m-1",shard="01"} 0x30`,
+	}, "20m", 2, "", ""},
+	{"another installation holds a shard of the same name", "HeraldShardNotHeld", []string{
+		`herald_shard_held{namespace="one",pod="m-1",shard="00"} 1x30`, `herald_shard_held{namespace="two",pod="m-1",shard="00"} 0x30`,
+	}, "20m", 1, "namespace=two,shard=00", ""},
+	{"the managers were configured with one shard, which ends the series", "HeraldShardNotHeld", []string{
+		`herald_shard_held{namespace="herald-system",pod="m-1",shard="00"} 1x5 0x2 _x30`,
+	}, "20m", 0, "", ""},
+
 	{"no apiserver is running", "HeraldNoAPIServer", []string{`herald_post_index_posts{namespace="herald-system",pod="a-1"} 5x5 _x30`}, "20m", 1, "severity=critical", ""},
 	{"one of two replicas remains", "HeraldNoAPIServer", []string{
 		`herald_post_index_posts{namespace="herald-system",pod="a-1"} 5x5 _x30`, `herald_post_index_posts{namespace="herald-system",pod="a-2"} 5x40`,
