@@ -5,13 +5,19 @@ package shardmanager
 
 import (
 	"context"
+	"net/http"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/test/must"
@@ -76,6 +82,42 @@ func TestSplitCache(t *testing.T) {
 	c.removeHandlers()
 	if posts.handlers != 1 || shared.handlers != 0 {
 		t.Errorf("the shared informers keep %d handlers of a shard that was given up; its own has %d, which ends with it", shared.handlers, posts.handlers)
+	}
+}
+
+// process is a process's manager.
+type process struct {
+	ctrl.Manager
+
+	cache ctrlcache.Cache
+}
+
+func (p *process) GetCache() ctrlcache.Cache   { return p.cache }
+func (p *process) GetClient() client.Client    { return nil }
+func (p *process) GetConfig() *rest.Config     { return &rest.Config{} }
+func (p *process) GetHTTPClient() *http.Client { return http.DefaultClient }
+func (p *process) GetRESTMapper() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(v1alpha1.GroupVersion.WithKind("Post"), meta.RESTScopeNamespace)
+	return mapper
+}
+
+func (p *process) GetScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+func (p *process) Add(manager.Runnable) error { return nil }
+
+func TestShardsOfLeading(t *testing.T) {
+	shared := &countingCache{}
+	leading, err := NewLeading(&process{cache: shared}, ctrlcache.Options{})
+	must.Succeed(t, err)
+	m, err := New(leading, ctrlcache.Options{}, "00")
+	must.Succeed(t, err)
+	if m.cache.Cache != ctrlcache.Cache(shared) {
+		t.Error("a shard waits for the leader's cache of posts, which other replicas never fill")
 	}
 }
 

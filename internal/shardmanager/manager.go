@@ -33,9 +33,12 @@ type Manager struct {
 	elected   chan struct{}
 }
 
-// New returns a Manager for the unfinished posts of a shard. parent is the process's manager, and options are those of
-// its cache.
+// New returns a Manager for the unfinished posts of a shard. parent is the process's manager or its Leading, and options
+// are those of its cache.
 func New(parent ctrl.Manager, options cache.Options, shard string) (*Manager, error) {
+	if leading, ok := parent.(*Leading); ok {
+		parent = leading.Manager // only the leader fills the cache of a Leading
+	}
 	options.NewInformer = newFreshInformer
 	posts, err := newCache(parent, options, labels.SelectorFromSet(labels.Set{v1alpha1.ShardLabel: shard}))
 	if err != nil {
