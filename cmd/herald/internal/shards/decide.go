@@ -42,13 +42,15 @@ func (s *shardView) isFree(self string) bool {
 	return s.holder == "" || s.holder == self && s.held != s.version && s.given != s.version
 }
 
-// decision lists the shards that a replica has lost, must release, and may acquire, each in order.
-type decision struct{ lost, release, acquire []int }
+// decision lists the shards that a replica has lost, must release, must vacate without having held them, and may
+// acquire.
+type decision struct{ lost, release, vacate, acquire []int }
 
 // decide returns what a replica does about its shards. Its share is the number of shards divided by the number of
 // members, rounded up. It takes free shards up to its share while no other member has fewer, and releases one shard if
 // none is free and another member has at least two fewer. Only the member with the most shards releases one, so that
-// they change hands one at a time.
+// they change hands one at a time. It vacates the Leases of an earlier process of its name that it does not take over,
+// because no other replica can.
 func decide(v *view) decision {
 	var d decision
 	var held, free []int
@@ -81,6 +83,12 @@ func decide(v *view) decision {
 		d.release = held[len(held)-1:]
 	}
 	slices.Sort(d.release)
+	for _, i := range free {
+		if v.shards[i].holder == v.self && !slices.Contains(d.acquire, i) {
+			d.vacate = append(d.vacate, i)
+		}
+	}
+	slices.Sort(d.vacate)
 	return d
 }
 

@@ -63,6 +63,8 @@ func TestDecide(t *testing.T) {
 		{"taken over and free", "the version is not its own, so it must take the shard over again", 4, "a b", "-<b,a,a,b", decision{lost: []int{0}, acquire: []int{0}}},
 		{"an earlier process of the same name", "its calls may still be running under the old version", 4, "a b", "b?,a,a,b", decision{acquire: []int{0}}},
 		{"an unconfirmed take-over before a free shard", "nobody else takes the former", 4, "a b", "-,a,a,b?", decision{acquire: []int{3, 0}}},
+		{"an earlier process with more than the share", "no other replica takes what names a live one", 4, "a b c", "b?,b?,b?,b?", decision{vacate: []int{2, 3}, acquire: []int{0, 1}}},
+		{"an earlier process, after another replica took its shards", "a member that has fewer takes the shard", 4, "a b c", "b?,b,a,a", decision{vacate: []int{0}}},
 		{"given up", "the Lease is vacated once the delivery has ended", 4, "a b", "b!,a,a,b", decision{release: []int{0}}},
 		{"given up and taken over", "nothing is left to release", 4, "a b", "a,a,b,b", decision{}},
 		{"the leader has another number", "labels of both numbers would be mixed", 8, "b", "b,-,b!,-", decision{release: []int{0, 2}}},
@@ -79,13 +81,13 @@ func TestDecide(t *testing.T) {
 }
 
 // TestDecideConverges lets replicas decide in turn, starting with every division of up to five shards among up to four
-// replicas. All shards must be held in the end, with shares that differ by at most one, and without a cycle.
+// replicas and earlier processes of their names. All shards must be held in the end, with shares that differ by at most one, and without a cycle.
 func TestDecideConverges(t *testing.T) {
 	names := []string{"a", "b", "c", "d"}
 	for members := 1; members <= len(names); members++ {
 		for shards := 2; shards <= 5; shards++ {
 			start := make([]int, shards)
-			for next := true; next; next = increment(start, members) {
+			for next := true; next; next = increment(start, 2*members) {
 				settle(t, names[:members], start)
 			}
 		}
@@ -104,13 +106,13 @@ func increment(digits []int, limit int) bool {
 	return false
 }
 
-// settle starts with the replica of each shard, or none for the number of replicas.
+// settle starts with the replica of each shard, none for the number of replicas, or an earlier process for more.
 func settle(t *testing.T, members []string, start []int) {
 	t.Helper()
-	holders := make([]string, len(start))
+	holders, earlier := make([]string, len(start)), make([]bool, len(start))
 	for i, m := range start {
-		if m < len(members) {
-			holders[i] = members[m]
+		if earlier[i] = m > len(members); m != len(members) {
+			holders[i] = members[m%(len(members)+1)]
 		}
 	}
 	for round := 0; ; round++ {
@@ -119,16 +121,16 @@ func settle(t *testing.T, members []string, start []int) {
 			v := &view{self: self, stated: len(holders), members: members, shards: make([]shardView, len(holders))}
 			for i, holder := range holders {
 				v.shards[i] = shardView{holder: holder, version: holder}
-				if holder == self {
+				if holder == self && !earlier[i] {
 					v.shards[i].held = self
 				}
 			}
 			d := decide(v)
 			for _, i := range d.acquire {
-				holders[i], changed = self, true
+				holders[i], earlier[i], changed = self, false, true
 			}
-			for _, i := range d.release {
-				holders[i], changed = "", true
+			for _, i := range append(d.release, d.vacate...) {
+				holders[i], earlier[i], changed = "", false, true
 			}
 		}
 		switch {

@@ -31,6 +31,9 @@ func (r *Replica) act(ctx, delivering context.Context, s *snapshot, d decision) 
 		r.giveUp(i, "it goes to another replica")
 		errs = append(errs, r.release(ctx, s.shards[i], i))
 	}
+	for _, i := range d.vacate {
+		errs = append(errs, r.store(ctx, r.shardLease(i), s.shards[i], vacate))
+	}
 	for _, i := range d.acquire {
 		errs = append(errs, r.acquire(ctx, delivering, s.shards[i], i))
 	}
