@@ -145,6 +145,12 @@ var _ = DescribeTable("With any roles, policies restrict", func(ctx SpecContext,
 	Entry("the manager, whose Post another tool of the cluster labels", creating(ofTeam, func(p *v1alpha1.Post) {
 		p.Labels["example.com/cost-center"] = "7"
 	}), nobody),
+	Entry("the manager, whose Post has the label of its team's shard", creating(ofTeam, func(p *v1alpha1.Post) {
+		p.Labels[v1alpha1.ShardLabel] = "03"
+	}), nobody),
+	Entry("the manager, whose Post has the label of a shard that cannot exist", creating(ofTeam, func(p *v1alpha1.Post) {
+		p.Labels[v1alpha1.ShardLabel] = "other"
+	}), policy, schedules),
 	Entry("the manager, outside team namespaces", creating(foreign), policy, schedules),
 	Entry("the manager, whose Post has no owner", creating(ofTeam, func(p *v1alpha1.Post) { p.OwnerReferences = nil }), policy, schedules),
 	Entry("the manager, whose Post has an owner of another kind", creating(ofTeam, func(p *v1alpha1.Post) {
@@ -156,6 +162,9 @@ var _ = DescribeTable("With any roles, policies restrict", func(ctx SpecContext,
 	Entry("the manager, whose Post has a name that users would choose", creating(ofTeam, func(p *v1alpha1.Post) { p.Name = "monday-launch" }), policy, schedules),
 	Entry("the manager, whose Post has the label of the API's posts", creating(ofTeam, func(p *v1alpha1.Post) {
 		p.Labels[v1alpha1.OriginLabel] = v1alpha1.OriginAPI
+	}), policy, schedules),
+	Entry("the manager, whose Post lacks the label of its schedule", creating(ofTeam, func(p *v1alpha1.Post) {
+		p.Labels = map[string]string{v1alpha1.ShardLabel: "03"}
 	}), policy, schedules),
 	Entry("the manager, whose Post names a user as its author", creating(ofTeam, func(p *v1alpha1.Post) {
 		p.Annotations = map[string]string{v1alpha1.AuthorAnnotation: "ada"}
