@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -125,6 +126,19 @@ var _ = Describe("A PostSchedule", func() {
 		s.at(ctx, 2*time.Hour+time.Minute)
 		Expect(s.posts(ctx)).To(Equal([]string{"1 one", "3 two"}))
 	})
+
+	DescribeTable("labels its posts with the shard of the team", func(ctx SpecContext, shard string, matches types.GomegaMatcher) {
+		s := hourly(ctx)
+		s.team.Status.Shard = shard
+		s.at(ctx, -half)
+		var posts v1alpha1.PostList
+		Expect(k8s.List(ctx, &posts, client.InNamespace(byHand), client.MatchingLabels{v1alpha1.ScheduleLabel: s.Name})).To(Succeed())
+		Expect(posts.Items).To(HaveLen(1))
+		Expect(posts.Items[0].Labels).To(matches)
+	},
+		Entry("so that the leader does not write each post again", "03", HaveKeyWithValue(v1alpha1.ShardLabel, "03")),
+		Entry("unless the team has none, as without several shards", "", Not(HaveKey(v1alpha1.ShardLabel))),
+	)
 
 	It("creates no posts in a namespace without a team", func(ctx SpecContext) {
 		s := hourly(ctx)

@@ -29,6 +29,16 @@ type refusal struct {
 	again time.Duration
 }
 
+// postOf returns the post of an occurrence. It has the label of its team's shard, so that the leader does not have to
+// add it in another write.
+func postOf(s *v1alpha1.PostSchedule, o recurrence.Occurrence, team *v1alpha1.Team) *v1alpha1.Post {
+	post := recurrence.PostOf(s, o)
+	if team != nil && team.Status.Shard != "" {
+		post.Labels[v1alpha1.ShardLabel] = team.Status.Shard
+	}
+	return post
+}
+
 // create creates the posts of a decision in order, and records each in the status. If there are none, it checks whether
 // the Kubernetes API would accept them, unless that is already known.
 func (r *Reconciler) create(ctx context.Context, s *v1alpha1.PostSchedule, d *recurrence.Decision, team *v1alpha1.Team) (*refusal, error) {
@@ -36,7 +46,7 @@ func (r *Reconciler) create(ctx context.Context, s *v1alpha1.PostSchedule, d *re
 		return r.try(ctx, s, d.Next, team)
 	}
 	for _, occurrence := range d.Create {
-		post := recurrence.PostOf(s, occurrence)
+		post := postOf(s, occurrence, team)
 		err := r.createPost(ctx, s, post)
 		if refused := explain(err, post, team); refused != nil {
 			r.Metrics.increment(refusedPost)
@@ -53,7 +63,7 @@ func (r *Reconciler) create(ctx context.Context, s *v1alpha1.PostSchedule, d *re
 // try checks the posts of all texts with dry runs, so that a mistake is reported when the schedule is applied.
 func (r *Reconciler) try(ctx context.Context, s *v1alpha1.PostSchedule, at time.Time, team *v1alpha1.Team) (*refusal, error) {
 	for n := range max(1, len(s.Spec.Texts)) {
-		post := recurrence.PostOf(s, recurrence.Occurrence{At: at, Number: int32(n)})
+		post := postOf(s, recurrence.Occurrence{At: at, Number: int32(n)}, team)
 		err := r.Client.Create(ctx, post, client.DryRunAll)
 		if apierrors.IsAlreadyExists(err) {
 			return nil, nil //nolint:nilnil // as in create: it is examined when the time comes
