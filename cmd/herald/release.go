@@ -27,6 +27,7 @@ import (
 	"github.com/herald-social/herald/cmd/herald/internal/lease"
 	"github.com/herald-social/herald/cmd/herald/internal/process"
 	"github.com/herald-social/herald/cmd/herald/internal/release"
+	"github.com/herald-social/herald/cmd/herald/internal/shards"
 )
 
 // releaseRate is the default limit of `herald release`, in requests per second: ten thousand objects take a minute.
@@ -63,11 +64,11 @@ func parseReleaseFlags(args []string) (*releaseFlags, error) {
 	flags := process.NewFlagSet("release")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; empty inside a cluster")
 	flags.Var((*names)(&f.teams), "namespace", "namespaces of the teams to release, separated by commas; empty for all")
-	flags.StringVar(&f.install, "install-namespace", "", "namespace in which Herald is or was installed, where its lease and Deployments are; empty searches all namespaces for the lease")
+	flags.StringVar(&f.install, "install-namespace", "", "namespace in which Herald is or was installed, where its leases and Deployments are; empty searches all namespaces for the leader's lease")
 	flags.StringVar(&f.releaseName, "release-name", configv1alpha1.DefaultManager().ReleaseName, "name of the installation, the prefix of its objects' names")
 	flags.Var(&f.scaleDown, "scale-down", "Deployments in --install-namespace to scale to 0 first, separated by commas, such as herald-manager,herald-apiserver")
-	flags.DurationVar(&f.wait, "wait", 0, "how long to wait for their pods to end, and then for the manager's lease to be free")
-	flags.BoolVar(&f.force, "force", false, "continue although a manager holds the lease, even one that starts in the meantime; it adds finalizers again")
+	flags.DurationVar(&f.wait, "wait", 0, "how long to wait for their pods to end, and then for the manager's leases to be free")
+	flags.BoolVar(&f.force, "force", false, "continue although a manager holds a lease, even one that starts in the meantime; it adds finalizers again")
 	flags.BoolVar(&f.withoutRecords, "without-records", false, "also release posts that are being deleted and may have no record in the bucket; if created again, they are published again. For an installation without a bucket")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the changes without making them")
 	flags.IntVar(&f.rate, "rate", releaseRate, "maximum requests per second; 0 leaves the limit to the Kubernetes API")
@@ -103,7 +104,7 @@ func runRelease(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	clients, err := newReleaseClients(api.Config)
+	clients, err := f.clients(api.Config)
 	if err != nil {
 		return fmt.Errorf("cannot create a client for the Kubernetes API: %w", err)
 	}
@@ -126,7 +127,13 @@ type releaseClients struct {
 	coordination typedcoordinationv1.LeasesGetter
 }
 
-func newReleaseClients(config *rest.Config) (c releaseClients, err error) {
+// clients returns the clients. --rate also limits their requests, which are never concurrent with those of the release.
+func (f *releaseFlags) clients(config *rest.Config) (c releaseClients, err error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = float32(f.rate), f.rate
+	if f.rate == 0 {
+		config.QPS = -1
+	}
 	if c.apps, err = typedappsv1.NewForConfig(config); err != nil {
 		return c, err
 	}
@@ -150,36 +157,48 @@ func (f *releaseFlags) stopManager(ctx context.Context, clients releaseClients, 
 	}
 	observer := lease.Observer{Leases: clients.coordination, Clock: clock.RealClock{}}
 	watch := &lease.Watch{Observer: observer, Find: func(ctx context.Context) ([]types.NamespacedName, error) { return f.leases(ctx, clients) }}
-	for _, name := range leases {
-		holder, err := observer.WaitFree(ctx, name, f.wait)
-		switch {
-		case err != nil:
-			return nil, err
-		case holder != "":
-			return nil, fmt.Errorf("a manager is running: %s holds the lease %s; scale its Deployment to 0 and run this again, with --wait=3m to wait until it has stopped", holder, name)
-		}
-		if _, err := fmt.Fprintf(out, "no manager holds the lease %s\n", name); err != nil {
-			return nil, err
-		}
+	name, holder, err := observer.WaitAllFree(ctx, leases, f.wait)
+	switch {
+	case err != nil:
+		return nil, err
+	case holder != "":
+		return nil, fmt.Errorf("a manager is running: %s holds the lease %s; scale its Deployment to 0 and run this again, with --wait=3m to wait until it has stopped", holder, name)
+	}
+	if _, err := fmt.Fprintf(out, "no manager is running: none of %d leases has a holder\n", len(leases)); err != nil {
+		return nil, err
 	}
 	return watch.NewHolder, watch.Snapshot(ctx)
 }
 
-// leases returns the leases that a manager of this installation may hold.
-func (f *releaseFlags) leases(ctx context.Context, clients releaseClients) ([]types.NamespacedName, error) {
-	name := leaseOf(f.releaseName)
-	if f.install != "" {
-		return []types.NamespacedName{{Namespace: f.install, Name: name}}, nil
+// leases returns the leases that a manager of this installation may hold: the leader's, and those of the replicas that
+// share the shards, which deliver posts without leading.
+func (f *releaseFlags) leases(ctx context.Context, clients releaseClients) (names []types.NamespacedName, err error) {
+	namespaces := []string{f.install}
+	if f.install == "" {
+		if namespaces, err = f.searchLeases(ctx, clients); err != nil {
+			return nil, err
+		}
 	}
+	for _, namespace := range namespaces {
+		names = append(names, types.NamespacedName{Namespace: namespace, Name: leaseOf(f.releaseName)})
+		for _, name := range shards.MemberLeases(f.releaseName) {
+			names = append(names, types.NamespacedName{Namespace: namespace, Name: name})
+		}
+	}
+	return names, nil
+}
+
+// searchLeases returns the namespaces that contain the leader's lease.
+func (f *releaseFlags) searchLeases(ctx context.Context, clients releaseClients) (namespaces []string, err error) {
+	name := leaseOf(f.releaseName)
 	found, err := clients.coordination.Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot search all namespaces for the manager's lease %s; set Herald's namespace with --install-namespace: %w", name, err)
 	}
-	var out []types.NamespacedName
 	for i := range found.Items {
-		out = append(out, types.NamespacedName{Namespace: found.Items[i].Namespace, Name: name})
+		namespaces = append(namespaces, found.Items[i].Namespace)
 	}
-	return out, nil
+	return namespaces, nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,6 +64,28 @@ func (o *Observer) WaitFree(ctx context.Context, name types.NamespacedName, time
 			return holder, err
 		}
 	}
+}
+
+// WaitAllFree is like WaitFree, for several leases at once. It returns a lease that has a holder, and the holder, or "" if
+// all leases are free.
+func (o *Observer) WaitAllFree(ctx context.Context, names []types.NamespacedName, timeout time.Duration) (name types.NamespacedName, holder string, err error) {
+	holders := make([]string, len(names))
+	group, watching := errgroup.WithContext(ctx)
+	for i := range names {
+		group.Go(func() (err error) {
+			holders[i], err = o.WaitFree(watching, names[i], timeout)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return types.NamespacedName{}, "", err
+	}
+	for i, holder := range holders {
+		if holder != "" {
+			return names[i], holder, nil
+		}
+	}
+	return types.NamespacedName{}, "", nil
 }
 
 // read returns the lease, or an empty one if it does not exist.

@@ -37,9 +37,20 @@ type snapshot struct {
 	known  bool
 }
 
-func (r *Replica) memberLease(slot int) string {
-	return fmt.Sprintf("%s-member-%02d", r.o.Release, slot)
+// MemberLeases returns the names of the Leases that the replicas of a release renew while they share the shards.
+func MemberLeases(release string) []string {
+	names := make([]string, maxMembers)
+	for slot := range names {
+		names[slot] = memberLease(release, slot)
+	}
+	return names
 }
+
+func memberLease(release string, slot int) string {
+	return fmt.Sprintf("%s-member-%02d", release, slot)
+}
+
+func (r *Replica) memberLease(slot int) string { return memberLease(r.o.Release, slot) }
 
 func (r *Replica) shardLease(shard int) string { return r.o.Release + "-shard-" + nameOf(shard) }
 
