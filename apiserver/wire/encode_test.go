@@ -102,3 +102,21 @@ func FuzzAppendString(f *testing.F) {
 		}
 	})
 }
+
+func TestAppendTime(t *testing.T) {
+	for _, tt := range []struct {
+		reason string
+		time   time.Time
+		want   string
+	}{
+		{"the milliseconds keep their zeros", time.Date(2026, time.March, 4, 5, 6, 7, 40_000_000, time.UTC), `"2026-03-04T05:06:07.040Z"`},
+		{"a whole second has milliseconds, too", time.Date(2026, time.December, 31, 23, 59, 59, 0, time.UTC), `"2026-12-31T23:59:59.000Z"`},
+		{"smaller units are cut off, not rounded", time.Date(2026, time.March, 4, 5, 6, 7, 999_999_999, time.UTC), `"2026-03-04T05:06:07.999Z"`},
+		{"all times are in UTC", time.Date(2026, time.January, 1, 1, 0, 0, 5_000_000, time.FixedZone("", 2*60*60)), `"2025-12-31T23:00:00.005Z"`},
+		{"the zero time is valid", time.Time{}, `"0001-01-01T00:00:00.000Z"`},
+	} {
+		if got := string(appendTime(nil, tt.time)); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.reason, got, tt.want)
+		}
+	}
+}
