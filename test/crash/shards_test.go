@@ -13,6 +13,7 @@ import (
 	"github.com/onsi/gomega/types"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -23,21 +24,55 @@ import (
 // sharded is this version with four shards.
 var sharded = configured("this version, with four shards", "sharded.yaml")
 
-// holderOfShard returns the replica that holds the shard of a team, or "".
-func holderOfShard(ctx context.Context, tm *team) string {
-	var of v1alpha1.Team
-	if err := k8s.Get(ctx, client.ObjectKey{Name: tm.namespace}, &of); err != nil || of.Status.Shard == "" {
-		return ""
+// leaseOfShard returns the Lease of a shard, which is empty if nobody has held it.
+func leaseOfShard(ctx context.Context, shard string) (lease coordinationv1.Lease) {
+	key := client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "herald-shard-" + shard}
+	if err := k8s.Get(ctx, key, &lease); err != nil {
+		return coordinationv1.Lease{}
 	}
-	var lease coordinationv1.Lease
-	key := client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "herald-shard-" + of.Status.Shard}
-	if err := k8s.Get(ctx, key, &lease); err != nil || lease.Spec.HolderIdentity == nil {
-		return ""
-	}
-	return *lease.Spec.HolderIdentity
+	return lease
 }
 
-var _ = Describe("Posts of four shards with three replicas", func() {
+// stored returns the stored Team, which is empty if it cannot be read.
+func (t *team) stored(ctx context.Context) (of v1alpha1.Team) {
+	if err := k8s.Get(ctx, client.ObjectKey{Name: t.namespace}, &of); err != nil {
+		return v1alpha1.Team{}
+	}
+	return of
+}
+
+// holderOfShard returns the replica that holds the shard of a team, or "".
+func holderOfShard(ctx context.Context, tm *team) string {
+	return ptr.Deref(leaseOfShard(ctx, tm.stored(ctx).Status.Shard).Spec.HolderIdentity, "")
+}
+
+// shardsByHolder returns the number of shards that each replica holds.
+func shardsByHolder(ctx context.Context) map[string]int {
+	held := map[string]int{}
+	for shard := range 4 {
+		held[ptr.Deref(leaseOfShard(ctx, fmt.Sprintf("%02d", shard)).Spec.HolderIdentity, "")]++
+	}
+	return held
+}
+
+// teamHeldByAnother creates a team whose posts another replica delivers than those of a team. New teams get the shard
+// with the fewest posts and teams, so a few of them belong to all shards.
+func teamHeldByAnother(ctx SpecContext, than *team, on v1alpha1.Platform) (tm *team) {
+	GinkgoHelper()
+	for range 16 {
+		tm = newTeamOn(ctx, on)
+		DeferCleanup(tm.suspend)
+		Eventually(func() string { return holderOfShard(ctx, tm) }).ShouldNot(BeEmpty())
+		if holderOfShard(ctx, tm) != holderOfShard(ctx, than) {
+			tm.probed(ctx, on)
+			return tm
+		}
+	}
+	Fail("all teams belong to the shards of one replica")
+	return nil
+}
+
+var _ = Describe("Posts of four shards", func() {
 	DescribeTable("are published once, wherever a replica is killed", func(ctx SpecContext, at ...string) {
 		if !long && len(at) > 1 {
 			at = at[:1]
@@ -47,6 +82,7 @@ var _ = Describe("Posts of four shards with three replicas", func() {
 			replicas[identity] = sharded.start("--leader-identity", identity)
 			DeferCleanup(func() { replicas[identity].kill() })
 		}
+		Eventually(func() map[string]int { return shardsByHolder(ctx) }).WithTimeout(patience()).Should(And(HaveLen(len(replicas)), Not(HaveKey(""))))
 		teams := make([]*team, 6)
 		for i := range teams {
 			teams[i] = newTeamOn(ctx, v1alpha1.PlatformX)
@@ -119,6 +155,60 @@ var _ = Describe("Posts of four shards with three replicas", func() {
 		Expect(all.twice+all.lost+all.denied+all.givenUp).To(BeZero(), "published twice, lost, online and failed, or given up")
 		Expect(publishCalls(ctx, v1alpha1.PlatformX)-before).To(Equal(posts), "publishing calls")
 	})
+
+	DescribeTable("are published once while a team gets the account of a team in another shard", func(ctx SpecContext, ofFirst, ofSecond int) {
+		const shared, other = v1alpha1.PlatformX, v1alpha1.PlatformThreads
+		for _, identity := range []string{"replica-a", "replica-b"} {
+			DeferCleanup(sharded.start("--leader-identity", identity).kill)
+		}
+		Eventually(func() map[string]int { return shardsByHolder(ctx) }).WithTimeout(patience()).Should(Equal(map[string]int{"replica-a": 2, "replica-b": 2}))
+		first := newTeamOn(ctx, shared)
+		DeferCleanup(first.suspend)
+		first.probed(ctx, shared)
+		second := teamHeldByAnother(ctx, first, other)
+		sum, before, posts := newTotals(), publishCallsEverywhere(ctx), map[v1alpha1.Platform]int{}
+		say := func(tm *team, words string, in time.Duration, to v1alpha1.Platform) *sent {
+			posts[to]++
+			return tm.say(ctx, aText, fmt.Sprintf("%s %d", words, serial.Add(1)), time.Now().Add(in), to)
+		}
+		for n := range ofFirst {
+			say(first, "by the team that had the account", time.Duration(n)*500*time.Millisecond, shared)
+		}
+		for n := range ofSecond {
+			say(second, "elsewhere", time.Duration(n)*500*time.Millisecond, other)
+		}
+		second.connectTo(ctx, shared, first.accounts[shared])
+		for n := range 10 {
+			say(second, "by the team that gets the account", time.Duration(n)*500*time.Millisecond, shared)
+		}
+		moved, home := first, second
+		if ofFirst > ofSecond {
+			moved, home = second, first
+		}
+		Eventually(func(g Gomega) {
+			now := moved.stored(ctx)
+			g.Expect(now.Status.Move).To(HaveField("Until", Not(BeNil())))
+			g.Expect(now.Suspended()).To(BeFalse())
+			g.Expect(now.Status.Shard).To(Equal(home.stored(ctx).Status.Shard))
+		}).WithTimeout(patience()).Should(Succeed())
+		last := []*sent{say(first, "after the move", 0, shared), say(second, "after the move", 0, shared)}
+		settle(ctx, first, second)
+		sum.verifyTeam(ctx, first)
+		sum.verifyTeam(ctx, second)
+		all := sum.sum(everyPair)
+		Expect(all.twice+all.lost+all.denied+all.givenUp).To(BeZero(), "published twice, lost, online and failed, or given up")
+		for _, on := range []v1alpha1.Platform{shared, other} {
+			Expect(publishCalls(ctx, on)-before[on]).To(Equal(posts[on]), "publishing calls on %s", on)
+		}
+		version := leaseOfShard(ctx, home.stored(ctx).Status.Shard).Annotations["social.herald.dev/shard-version"]
+		for _, p := range last {
+			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), p.Post)).To(Succeed())
+			Expect(p.Status.Targets[0].Attempt.Shard).To(Equal(version), "the shard's holder has claimed it")
+		}
+	},
+		Entry("which has most of the posts, so that the other one is moved", 20, 5),
+		Entry("whose own posts are due while it is moved", 5, 20),
+	)
 })
 
 var _ = DescribeTable("A manager reports the shards that it holds", func(ctx SpecContext, shards int, reports types.GomegaMatcher) {

@@ -121,6 +121,11 @@ func (t *team) connect(ctx context.Context, name v1alpha1.Platform) {
 		"listing_lag_ms": 1500, "processing_ms": 300, "quota": 1000000,
 	})
 	Expect(err).NotTo(HaveOccurred())
+	t.connectTo(ctx, name, account)
+}
+
+// connectTo connects an account, which another team may have connected, too.
+func (t *team) connectTo(ctx context.Context, name v1alpha1.Platform, account sandboxtest.Account) {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: string(name), Namespace: t.namespace},
 		StringData: map[string]string{
