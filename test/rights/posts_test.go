@@ -105,6 +105,7 @@ var _ = Describe("A post's identity annotations", Ordered, func() {
 
 	It("include the shard, which the manager may change, and no other label", func(ctx SpecContext) {
 		outcomeIs(patchPost(ctx, manager, `{"metadata":{"labels":{"social.herald.dev/shard":"03"}}}`), nobody)
+		outcomeIs(patchPost(ctx, manager, `{"metadata":{"labels":{"social.herald.dev/shard":"other"}}}`), policy, "herald-manager-posts")
 		outcomeIs(patchPost(ctx, manager, `{"metadata":{"labels":{"social.herald.dev/shard":"03","team":"other"}}}`), policy, "herald-manager-posts")
 		outcomeIs(patchPost(ctx, manager, `{"metadata":{"labels":{"social.herald.dev/origin":"web"}}}`), policy, "herald-manager-posts")
 	})
