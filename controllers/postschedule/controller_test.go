@@ -127,6 +127,17 @@ var _ = Describe("A PostSchedule", func() {
 		Expect(s.posts(ctx)).To(Equal([]string{"1 one", "3 two"}))
 	})
 
+	It("skips no times while its team is moved to another shard, which takes seconds", func(ctx SpecContext) {
+		s := hourly(ctx)
+		s.team.Status.Move = &v1alpha1.ShardMove{From: "00", Since: v1alpha1.NewTime(time.Now())}
+		s.team.Status.Suspensions = []v1alpha1.Suspension{{From: s.team.Status.Move.Since}}
+		s.at(ctx, -half)
+		s.at(ctx, time.Minute)
+		s.team.Status = v1alpha1.TeamStatus{}
+		s.at(ctx, 2*time.Minute)
+		Expect(s.posts(ctx)).To(Equal([]string{"0 one", "1 two"}))
+	})
+
 	DescribeTable("labels its posts with the shard of the team", func(ctx SpecContext, shard string, matches types.GomegaMatcher) {
 		s := hourly(ctx)
 		s.team.Status.Shard = shard

@@ -44,7 +44,8 @@ func (r *Reconciler) sync(ctx context.Context, s *v1alpha1.PostSchedule) (condit
 		return invalid(err.Error()), 0, nil
 	}
 	now := r.Clock.Now()
-	held := !owned || s.Spec.Suspend || team != nil && team.Suspended()
+	// A team that is moved to another shard resumes within seconds.
+	held := !owned || s.Spec.Suspend || team != nil && team.Suspended() && (team.Spec.Suspend || !team.Moving())
 	decision := recurrence.Decide(rule, recurrence.Facts{Schedule: s, Held: held, StartingDeadline: r.StartingDeadline, Now: now})
 	r.record(s, &decision)
 	refused, err := r.create(ctx, s, &decision, team)
