@@ -105,7 +105,7 @@ func setupControllers(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.M
 			Manager: own, APIServer: apiserverOf(c.ReleaseName, namespace), ManagerNamespace: namespace, Names: namesOf(c.ReleaseName),
 			Namespaces: c.Namespaces, Absent: absent,
 			Claimants: teams.Claimants, Owner: teams.Owner, Quota: counts, SuspendAll: stop, SuspensionRetention: c.Delivery.StartingDeadline.Duration, Metrics: team.NewMetrics(metrics.Registry),
-			Records:                 recordsOf(kept, bucket),
+			Shards: c.Delivery.Shards, Records: recordsOf(kept, bucket),
 			MaxConcurrentReconciles: c.Concurrency.Teams,
 		})),
 		setup(newAPIKeys(mgr, c, teams, now)),

@@ -97,6 +97,9 @@ type Options struct {
 	// counting suspended time. Post deadlines may depend on it, so it is the starting deadline of posts.
 	SuspendAll          *installation.Suspension
 	SuspensionRetention time.Duration
+	// Shards is the number of shards. With less than two, no team is moved between shards, and moves that are still open
+	// are ended.
+	Shards int
 	// Records is the archive with the records of teams, or nil without a bucket.
 	Records Records
 	// Metrics counts teams that are near their budget or suspended. If nil, nothing is counted.
@@ -134,7 +137,7 @@ func New(o Options) (*Reconciler, error) {
 	}
 	r.suspensions = &suspensionReconciler{
 		client: o.Client, clock: o.Clock, status: &r.status, events: o.Events, metrics: o.Metrics, namespaces: o.Namespaces,
-		suspendAll: o.SuspendAll, retention: o.SuspensionRetention,
+		suspendAll: o.SuspendAll, retention: o.SuspensionRetention, shards: o.Shards,
 	}
 	return r, nil
 }

@@ -47,6 +47,8 @@ type suspensionReconciler struct {
 	suspendAll *installation.Suspension
 	// retention is Options.SuspensionRetention.
 	retention time.Duration
+	// shards is Options.Shards.
+	shards int
 }
 
 func (r *suspensionReconciler) setupWithManager(mgr ctrl.Manager) error {
@@ -80,9 +82,15 @@ func (r *suspensionReconciler) Reconcile(ctx context.Context, req reconcile.Requ
 // suspend records in a team's status whether the team is suspended, by its spec or by the configuration, and since
 // when. Apart from the start of a move to another shard, nothing else writes these fields. The team remains suspended
 // until the end of the suspension is written.
+//
+// With one shard, the controllers that move teams do not run. A move that was open when the shards were turned off is
+// ended here, since the team would be suspended for ever. A restart finds moves that other versions have left open.
 func (r *suspensionReconciler) suspend(ctx context.Context, team *v1alpha1.Team) error {
 	before := team.Status.DeepCopy()
 	now := r.clock.Now()
+	if r.shards < 2 && team.Moving() {
+		team.Status.Move.Until = v1alpha1.NewTimePtr(now)
+	}
 	reason, message := r.reasonFor(team)
 	team.Status.Suspensions = suspension.Update(team.Status.Suspensions, reason != "", now, r.retention)
 	was := meta.IsStatusConditionTrue(before.Conditions, v1alpha1.ConditionSuspended)
