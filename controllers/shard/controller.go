@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +26,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/internal/conditions"
 	"github.com/herald-social/herald/internal/pacing"
+	"github.com/herald-social/herald/posting/placement"
 )
 
 // +kubebuilder:rbac:groups=social.herald.dev,resources=teams,verbs=get;list;watch
@@ -126,7 +128,7 @@ func ownNamespace(_ context.Context, obj client.Object) []reconcile.Request {
 	return nil
 }
 
-// namespaceToLabel returns the namespace of a post whose label is not its team's shard.
+// namespaceToLabel returns the namespace of a post whose label is not its team's shard or, without a team, not a shard.
 func (r *Reconciler) namespaceToLabel(ctx context.Context, obj client.Object) []reconcile.Request {
 	team, err := r.Owner(ctx, obj.GetNamespace())
 	if err != nil {
@@ -134,7 +136,7 @@ func (r *Reconciler) namespaceToLabel(ctx context.Context, obj client.Object) []
 		return nil
 	}
 	label := obj.GetLabels()[v1alpha1.ShardLabel]
-	if team == nil && label != "" || team != nil && (team.Status.Shard == "" || team.Status.Shard == label) {
+	if team == nil && slices.Contains(placement.Names(r.Shards), label) || team != nil && (team.Status.Shard == "" || team.Status.Shard == label) {
 		return nil
 	}
 	return namespaceRequest(obj.GetNamespace())

@@ -22,7 +22,8 @@ import (
 )
 
 // labelNamespace labels the unfinished posts of a namespace with its team's shard. A move ends once none of them has
-// another label. Posts that no team owns get a shard, too, which reports this and releases them when they are deleted.
+// another label. Posts that no team owns get a shard that exists: its holder reports this, and releases them when they are
+// deleted.
 func (r *Reconciler) labelNamespace(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	namespace := req.Name
 	owner, err := r.Owner(ctx, namespace)
@@ -30,7 +31,7 @@ func (r *Reconciler) labelNamespace(ctx context.Context, req reconcile.Request) 
 	case err != nil || !r.Namespaces.Include(namespace):
 		return reconcile.Result{}, err //nolint:wrapcheck // the error names the operation
 	case owner == nil:
-		return reconcile.Result{}, r.labelAll(ctx, namespace, placement.Name(0), selection.DoesNotExist)
+		return reconcile.Result{}, r.labelAll(ctx, namespace, placement.Name(0), selection.NotIn, placement.Names(r.Shards)...)
 	}
 	// An outdated Team would move labels back.
 	var team v1alpha1.Team

@@ -4,8 +4,6 @@
 package shard_test
 
 import (
-	"time"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 )
@@ -22,11 +20,17 @@ var _ = Describe("A team", func() {
 		Expect(read(ctx, team).Status.Suspensions).To(BeEmpty(), "a team without a shard has no claims to wait for")
 	})
 
-	It("is not needed for its posts to have a shard", func(ctx SpecContext) {
+	DescribeTable("is not needed for its posts to have a shard", func(ctx SpecContext, reason, label, want string) {
 		team := unstored(ctx)
+		post := newPost(ctx, team, label)
 		Eventually(labelOf(ctx, newPost(ctx, team, ""))).Should(Equal("00"), "a manager has to report that nobody owns the post")
-		Consistently(labelOf(ctx, newPost(ctx, team, "02"))).WithTimeout(time.Second).Should(Equal("02"))
-	})
+		Eventually(labelOf(ctx, post)).Should(Equal(want), reason)
+	},
+		Entry("the first shard", "it exists", "00", "00"),
+		Entry("the last shard", "its holder reports the post as well", "03", "03"),
+		Entry("a shard that does not exist", "nobody holds it since the number of shards was lowered", "04", "00"),
+		Entry("not a shard", "anyone may apply a post with any label", "north", "00"),
+	)
 
 	It("is moved to the shard of a team that shares its account", Serial, func(ctx SpecContext) {
 		first := newTeam(ctx)

@@ -92,11 +92,12 @@ func shardOf(ctx context.Context, team *v1alpha1.Team) func() string {
 	}
 }
 
-// newPost creates a scheduled post, with a label if it is not empty.
+// newPost creates a scheduled post, with a label if it is not empty. Posts are listed, and thus labelled, in the order of
+// their creation.
 func newPost(ctx context.Context, team *v1alpha1.Team, label string) *v1alpha1.Post {
 	GinkgoHelper()
 	post := &v1alpha1.Post{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%d", serial.Add(1)), Namespace: team.Spec.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%04d", serial.Add(1)), Namespace: team.Spec.Namespace},
 		Spec: v1alpha1.PostSpec{
 			Category: v1alpha1.CategoryText, ScheduledAt: v1alpha1.NewTimePtr(time.Now().Add(time.Hour)),
 			Targets: []v1alpha1.PostTarget{{ConnectionRef: v1alpha1.LocalReference{Name: "x"}, Caption: "hello"}},

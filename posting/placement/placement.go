@@ -32,6 +32,15 @@ type Step struct{ Team, From, Shard string }
 // Name returns the name of a shard. Shards are numbered from 0.
 func Name(shard int) string { return fmt.Sprintf("%02d", shard) }
 
+// Names returns the names of a number of shards.
+func Names(shards int) []string {
+	names := make([]string, shards)
+	for i := range names {
+		names[i] = Name(i)
+	}
+	return names
+}
+
 // Decide returns the steps that give each team a shard, in the order of the teams' names. A new team gets the shard of
 // the teams that it shares an account with or, without such a team, the shard with the fewest unfinished posts. Teams
 // that share an account, but not a shard, are moved to the shard of most of their posts. A team is also moved if its
@@ -62,8 +71,8 @@ type loads map[string]*load
 
 func newLoads(teams []Team, shards int) loads {
 	l := loads{}
-	for i := range shards {
-		l[Name(i)] = &load{}
+	for _, name := range Names(shards) {
+		l[name] = &load{}
 	}
 	for i := range teams {
 		l.add(teams[i].Shard, teams[i].Posts)
