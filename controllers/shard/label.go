@@ -5,7 +5,9 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,41 +62,76 @@ func (r *Reconciler) endMove(ctx context.Context, team *v1alpha1.Team) error {
 	return nil
 }
 
-// labelAll labels the unfinished posts of a namespace whose label meets a condition, until there are none.
+// labelAll labels the unfinished posts of a namespace whose label meets a condition, until there are none. A post that
+// cannot be labelled does not stop the others: an admission webhook may reject it. Such posts are tried again while passes
+// label others, and reported after the last pass.
 func (r *Reconciler) labelAll(ctx context.Context, namespace, shard string, is selection.Operator, values ...string) error {
 	others, err := labels.NewRequirement(v1alpha1.ShardLabel, is, values)
 	if err != nil {
 		return fmt.Errorf("cannot select the posts outside shard %s: %w", shard, err)
 	}
 	for {
-		labelled, err := r.labelPosts(ctx, namespace, shard, others)
+		labelled, failed, err := r.labelPosts(ctx, namespace, shard, others)
 		if err != nil || labelled == 0 {
-			return err
+			return errors.Join(err, failed.err(namespace, shard))
 		}
 		ctrl.LoggerFrom(ctx).V(1).Info("labelled posts with their shard", "namespace", namespace, "shard", shard, "posts", labelled)
 	}
 }
 
-// labelPosts labels the unfinished posts of a namespace that the API server lists for a requirement, and returns their
-// number.
-func (r *Reconciler) labelPosts(ctx context.Context, namespace, shard string, others *labels.Requirement) (labelled int, err error) {
-	err = kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) {
+// maxNamed limits the posts that an error names.
+const maxNamed = 10
+
+// failures are the posts that could not be labelled.
+type failures struct {
+	posts []string
+	first error
+}
+
+func (f *failures) add(post string, err error) {
+	f.posts = append(f.posts, post)
+	if f.first == nil {
+		f.first = err
+	}
+}
+
+// err returns an error that names the posts, or nil if there are none.
+func (f *failures) err(namespace, shard string) error {
+	if f.first == nil {
+		return nil
+	}
+	names := strings.Join(f.posts[:min(len(f.posts), maxNamed)], ", ")
+	if more := len(f.posts) - maxNamed; more > 0 {
+		names += fmt.Sprintf(", and %d more", more)
+	}
+	return fmt.Errorf("cannot label posts of namespace %s with shard %s: %s; the first error: %w", namespace, shard, names, f.first)
+}
+
+// labelPosts labels the unfinished posts of a namespace that the API server lists for a requirement. It returns the number
+// of labelled posts, and those that could not be labelled.
+func (r *Reconciler) labelPosts(ctx context.Context, namespace, shard string, others *labels.Requirement) (labelled int, failed failures, err error) {
+	err = kubeclient.EachPage(ctx, func(paged context.Context, of kubeclient.Page) (string, error) {
 		page := metav1.PartialObjectMetadataList{}
 		page.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("PostList"))
-		if err := r.APIReader.List(ctx, &page, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*others)},
+		if err := r.APIReader.List(paged, &page, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*others)},
 			client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("status.finished", "true")},
 			client.Limit(of.Limit), client.Continue(of.Continue)); err != nil {
 			return "", fmt.Errorf("cannot list the posts to label in namespace %s: %w", namespace, err)
 		}
+		// The patches use ctx, because the page's context counts the size of responses.
 		for i := range page.Items {
 			if err := r.labelPost(ctx, &page.Items[i], shard); err != nil {
-				return "", err
+				failed.add(page.Items[i].Name, err)
+			} else {
+				labelled++
 			}
-			labelled++
+			if err := ctx.Err(); err != nil {
+				return "", fmt.Errorf("cannot label the other posts of namespace %s: %w", namespace, err)
+			}
 		}
 		return page.Continue, nil
 	})
-	return labelled, err
+	return labelled, failed, err
 }
 
 // labelPost writes one label. It does not depend on the post's version: a claim that was read before it conflicts, and
@@ -104,7 +141,11 @@ func (r *Reconciler) labelPost(ctx context.Context, post *metav1.PartialObjectMe
 	base := post.DeepCopy()
 	metav1.SetMetaDataLabel(&post.ObjectMeta, v1alpha1.ShardLabel, shard)
 	if err := client.IgnoreNotFound(r.Client.Patch(ctx, post, client.MergeFrom(base))); err != nil {
-		return fmt.Errorf("cannot label post %s/%s with its team's shard: %w", post.Namespace, post.Name, err)
+		return fmt.Errorf("cannot write the label: %w", err)
+	}
+	// A webhook may also restore the label. The post would be labelled again and again.
+	if stored := post.Labels[v1alpha1.ShardLabel]; stored != shard {
+		return fmt.Errorf("the Kubernetes API stored the label %q instead; an admission webhook may have changed it", stored)
 	}
 	return nil
 }

@@ -4,8 +4,12 @@
 package shard_test
 
 import (
+	"fmt"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 var _ = Describe("A team", func() {
@@ -53,5 +57,30 @@ var _ = Describe("A team", func() {
 		Expect(now.Status.Suspensions[0].Until).To(BeNil(), "the controller of suspensions, which does not run here, resumes the team")
 		Expect(now.Suspended()).To(BeTrue())
 		Expect(shardOf(ctx, first)()).To(Equal(home))
+	})
+
+	It("remains suspended while posts cannot be labelled, and other posts are", func(ctx SpecContext) {
+		team := newTeam(ctx)
+		Eventually(shardOf(ctx, team)).ShouldNot(BeEmpty())
+		from, to := shardOf(ctx, team)(), "00"
+		if from == to {
+			to = "01"
+		}
+		stuck, other := newPost(ctx, team, from), newPost(ctx, team, from)
+		annotate := func(value string) {
+			GinkgoHelper()
+			patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, rejected, value)
+			Expect(k8s.Patch(ctx, stuck, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+		}
+		annotate(`"yes"`)
+		patch := fmt.Sprintf(`{"status":{"shard":%q,"move":{"from":%q,"since":"2026-11-20T12:00:00Z"}}}`, to, from)
+		Expect(k8s.Status().Patch(ctx, team, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+		Eventually(labelOf(ctx, other)).Should(Equal(to), "it does not wait for the post before it")
+		Expect(labelOf(ctx, stuck)()).To(Equal(from))
+		Expect(read(ctx, team).Moving()).To(BeTrue(), "the next holder would not find the calls of the other post")
+
+		annotate("null")
+		Eventually(shardOf(ctx, team)).Should(Equal(to), "the move is tried again")
+		Expect(labelOf(ctx, stuck)()).To(Equal(to))
 	})
 })

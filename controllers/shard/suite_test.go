@@ -5,6 +5,7 @@ package shard_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -13,7 +14,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
@@ -50,12 +53,25 @@ var _ = BeforeSuite(func() {
 	teams := suite.Must(quota.NewTeams(context.Background(), mgr.GetCache(), mgr.GetFieldIndexer()))
 	tally := suite.Must(admission.NewTally(context.Background(), mgr.GetCache()))
 	r := suite.Must(shard.New(shard.Options{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Shards: shards, Owner: teams.Owner,
+		Client: rejecting{mgr.GetClient()}, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}, Shards: shards, Owner: teams.Owner,
 		Unfinished: tally.Unfinished, SuspensionRetention: time.Hour,
 	}))
 	Expect(r.SetupWithManager(mgr)).To(Succeed())
 	suite.Run(mgr)
 })
+
+// rejected is the annotation of posts whose updates a webhook rejects.
+const rejected = "test.example.com/rejected"
+
+// rejecting is a client whose patches pass such a webhook.
+type rejecting struct{ client.Client }
+
+func (c rejecting) Patch(ctx context.Context, obj client.Object, patch client.Patch, options ...client.PatchOption) error {
+	if _, is := obj.GetAnnotations()[rejected]; is {
+		return apierrors.NewForbidden(schema.GroupResource{Group: v1alpha1.GroupVersion.Group, Resource: "posts"}, obj.GetName(), errors.New("denied by a webhook"))
+	}
+	return c.Client.Patch(ctx, obj, patch, options...)
+}
 
 // unstored creates a namespace, and returns a team for it that is not stored.
 func unstored(ctx context.Context) *v1alpha1.Team {
