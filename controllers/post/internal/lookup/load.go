@@ -5,6 +5,7 @@ package lookup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -37,23 +38,33 @@ const (
 // call, since the current one may miss posts recorded in the meantime: even a hundred lookups wait for only two reads.
 type flight struct{ current, next *reading }
 
+// loaded describes a completed read of the posts published since a time. The read started at the second time.
+type loaded struct{ since, at time.Time }
+
 type reading struct {
 	since time.Time
 	done  chan struct{}
 	err   error
 }
 
-// load ensures that all publications recorded since the given time are known, including those by earlier processes.
-func (o *Owners) load(ctx context.Context, namespace string, since time.Time) error {
-	oldest := o.Start()
-	if horizon := o.clock.Now().Add(-ownershipTTL); horizon.After(oldest) {
-		oldest = horizon
+// load ensures that all publications recorded since the given time are known, including those by other processes.
+// arrived is the time when the namespace's team arrived in the shard, or zero if there is only one shard: this process
+// has not recorded what the team published before.
+func (o *Owners) load(ctx context.Context, namespace string, since, arrived time.Time) error {
+	oldest, own := o.Start(), arrived
+	if !arrived.IsZero() {
+		own = arrived.Add(successionTime) // until then, the previous holder may write results
+	}
+	for _, at := range []time.Time{o.clock.Now().Add(-ownershipTTL), own} {
+		if at.After(oldest) {
+			oldest = at
+		}
 	}
 	o.mu.Lock()
-	from, ok := o.loaded[namespace]
+	known, ok := o.loaded[namespace]
 	// The previous process may still write results for a while.
-	settled := o.clock.Since(o.startedAt) > successionTime
-	if since.After(oldest) || (ok && settled && !since.Before(from)) {
+	settled := o.clock.Since(o.startedAt) > successionTime && !known.at.Before(own)
+	if since.After(oldest) || (ok && settled && !since.Before(known.since)) {
 		o.mu.Unlock()
 		return nil
 	}
@@ -87,10 +98,11 @@ func (o *Owners) join(ctx context.Context, namespace string, since time.Time) *r
 
 func (o *Owners) runFlight(ctx context.Context, namespace string, under *flight) {
 	for current := under.current; current != nil; {
+		at := o.clock.Now()
 		current.err = o.read(ctx, namespace, current.since)
 		o.mu.Lock()
 		if current.err == nil {
-			o.loaded[namespace] = current.since
+			o.loaded[namespace] = loaded{current.since, at}
 		}
 		close(current.done)
 		current, under.current, under.next = under.next, under.next, nil
@@ -202,7 +214,13 @@ func (l *Lookups) load(ctx context.Context, conn *v1alpha1.Connection, since tim
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrentLoads)
 	for _, namespace := range slices.Compact(namespaces) {
-		group.Go(func() error { return l.Owners.load(ctx, namespace, since) })
+		var arrived time.Time
+		if l.ArrivedAt != nil {
+			if arrived, err = l.ArrivedAt(ctx, namespace); err != nil {
+				return errors.Join(err, group.Wait())
+			}
+		}
+		group.Go(func() error { return l.Owners.load(ctx, namespace, since, arrived) })
 	}
 	return group.Wait() //nolint:wrapcheck // the error names the namespace
 }

@@ -117,7 +117,7 @@ func TestLoad(t *testing.T) {
 			of := &team{posts: []v1alpha1.Post{tc.post}}
 			owners := NewOwners(of, clocktesting.NewFakeClock(tc.since.Add(time.Minute)))
 			owners.clock.(*clocktesting.FakeClock).SetTime(later(now, tc.since.Add(30*time.Second)))
-			must.Succeed(t, owners.load(t.Context(), "team", tc.since))
+			must.Succeed(t, owners.load(t.Context(), "team", tc.since, time.Time{}))
 			if known := owners.ownedByOther(v1alpha1.PlatformX, "4711", "p", owner{"other", 0}); known != tc.known || of.passed != tc.passed {
 				t.Errorf("owned %t, want %t; read %d posts, want %d, by %q: %s", known, tc.known, of.passed, tc.passed, of.read, tc.reason)
 			}
@@ -151,7 +151,7 @@ func TestLoadTogether(t *testing.T) {
 				for n := range 128 {
 					lookups.Go(func() {
 						time.Sleep(time.Duration(n) * time.Millisecond) //nolint:forbidigo // in a bubble of synctest
-						if err := owners.load(t.Context(), "team", since.Add(-time.Duration(n)*time.Millisecond)); !errors.Is(err, tc.err) {
+						if err := owners.load(t.Context(), "team", since.Add(-time.Duration(n)*time.Millisecond), time.Time{}); !errors.Is(err, tc.err) {
 							t.Errorf("lookup %d: %v, want %v", n, err, tc.err)
 						}
 					})
@@ -182,13 +182,13 @@ func TestCancelledLoad(t *testing.T) {
 		since := owners.Start().Add(-time.Minute)
 		ctx, cancel := context.WithCancel(t.Context())
 		given := make(chan error, 1)
-		go func() { given <- owners.load(ctx, "team", since) }()
+		go func() { given <- owners.load(ctx, "team", since, time.Time{}) }()
 		synctest.Wait()
 		cancel()
 		if err := <-given; !errors.Is(err, context.Canceled) {
 			t.Errorf("the cancelled waiter got %v", err)
 		}
-		if err := owners.load(t.Context(), "team", since); err != nil {
+		if err := owners.load(t.Context(), "team", since, time.Time{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -244,6 +244,39 @@ func TestLoadOfAccount(t *testing.T) {
 	}
 }
 
+// TestLoadByArrival checks that the time is read for each namespace: the teams of an account arrive at different times.
+func TestLoadByArrival(t *testing.T) {
+	t.Parallel()
+	verified := v1alpha1.ConnectionStatus{CredentialsVersion: "1", VerifiedVersion: "1"}
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		want   bool
+	}{
+		"arrived":  {"the previous holder of the other team recorded its posts", nil, true},
+		"not read": {"without the owners of its ids, the platform is not queried", errors.New("away"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			of, own := &team{}, connected("team", "4711", verified)
+			l := lookups(t, of, own, connected("other", "4711", verified))
+			start := l.Owners.Start()
+			l.ArrivedAt = func(_ context.Context, namespace string) (time.Time, error) {
+				if namespace == "other" {
+					return start.Add(time.Hour), tc.err
+				}
+				return start, nil
+			}
+			if err := l.load(t.Context(), own, start.Add(10*time.Minute)); !errors.Is(err, tc.err) {
+				t.Errorf("got %v, want %v", err, tc.err)
+			}
+			if of.in["team"] || of.in["other"] != tc.want {
+				t.Errorf("read the posts of %v; of the other team: want %t: %s", of.in, tc.want, tc.reason)
+			}
+		})
+	}
+}
+
 // TestLoadOfManyTeams checks that namespaces are read concurrently, up to maxConcurrentLoads. Sequential reads would
 // add up the delays of slow namespaces, and reading all at once would be a burst for the API server.
 func TestLoadOfManyTeams(t *testing.T) {
@@ -261,4 +294,55 @@ func TestLoadOfManyTeams(t *testing.T) {
 			t.Errorf("read %d teams, want %d; %d concurrently, want %d", len(of.in), len(connections), of.most, maxConcurrentLoads)
 		}
 	})
+}
+
+// TestLoadAfterArrival checks that a process which has run for hours reads what the previous holder of a team's shard has
+// published: a post that is not known to own its id gives it to another post, which is then never published.
+func TestLoadAfterArrival(t *testing.T) {
+	t.Parallel()
+	const minute = time.Minute
+	for name, tc := range map[string]struct {
+		reason string
+		// All times are relative to the start of the process. read is the time of an earlier lookup, if it is not zero.
+		arrived, read, now, since time.Duration
+		oneShard, want            bool
+	}{
+		"one shard":              {reason: "this process has recorded everything since it started", now: 180 * minute, since: 119 * minute, oneShard: true},
+		"before the arrival":     {reason: "the previous holder recorded it", arrived: 120 * minute, now: 121 * minute, since: 119 * minute, want: true},
+		"just after the arrival": {reason: "the previous holder records its last calls", arrived: 120 * minute, now: 125 * minute, since: 121 * minute, want: true},
+		"long after the arrival": {reason: "this process has recorded it", arrived: 120 * minute, now: 180 * minute, since: 125 * minute},
+		"read before the arrival": {
+			reason: "the previous holder recorded more after that", arrived: 120 * minute, read: 100 * minute, now: 180 * minute, since: 119 * minute, want: true,
+		},
+		"read just after the arrival": {
+			reason: "the previous holder may have recorded more after that", arrived: 120 * minute, read: 121 * minute, now: 180 * minute, since: 119 * minute, want: true,
+		},
+		"read long after the arrival": {reason: "nothing is missing", arrived: 120 * minute, read: 125 * minute, now: 180 * minute, since: 119 * minute},
+		"assigned before the start":   {reason: "as after a hand-over of the shard", now: 10 * minute, since: minute, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			of := &team{posts: []v1alpha1.Post{posted("p", started.Add(tc.since+minute))}}
+			clk := clocktesting.NewFakeClock(started)
+			owners := NewOwners(of, clk)
+			owners.Start()
+			arrived := started.Add(tc.arrived)
+			if tc.oneShard {
+				arrived = time.Time{}
+			}
+			if tc.read != 0 {
+				clk.SetTime(started.Add(tc.read))
+				must.Succeed(t, owners.load(t.Context(), "team", started.Add(-minute), arrived))
+			}
+			before := len(of.read)
+			clk.SetTime(started.Add(tc.now))
+			must.Succeed(t, owners.load(t.Context(), "team", started.Add(tc.since), arrived))
+			if got := len(of.read) > before; got != tc.want {
+				t.Errorf("read %t, want %t: %s", got, tc.want, tc.reason)
+			}
+			if known := owners.ownedByOther(v1alpha1.PlatformX, "4711", "p", owner{"other", 0}); tc.want && !known {
+				t.Error("the post's owner is not known")
+			}
+		})
+	}
 }

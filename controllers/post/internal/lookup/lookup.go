@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
@@ -28,7 +29,7 @@ import (
 	"github.com/herald-social/herald/posting/ratelimit"
 )
 
-// Lookups looks up open attempts. All fields are required.
+// Lookups looks up open attempts. All fields but ArrivedAt are required.
 type Lookups struct {
 	// Client reads from the cache, and APIReader from the API server.
 	Client, APIReader client.Reader
@@ -39,6 +40,9 @@ type Lookups struct {
 	Clock    clock.PassiveClock
 	// Refused is called with a connection whose token the platform refused during a lookup.
 	Refused func(ctx context.Context, conn *v1alpha1.Connection, attempt string)
+	// ArrivedAt returns the time since which this process delivers the posts of a namespace, or the current time if it
+	// does not. It is nil if there is only one shard.
+	ArrivedAt func(ctx context.Context, namespace string) (time.Time, error)
 }
 
 // Lookup looks up the targets' open attempts concurrently, and returns the answers in the order of the targets.

@@ -25,7 +25,7 @@ type Owners struct {
 	startedAt   time.Time
 	byID        map[externalKey]ownership
 	unconfirmed map[unconfirmedKey]ownership
-	loaded      map[string]time.Time
+	loaded      map[string]loaded
 	pruned      time.Time
 	flights     map[string]*flight
 }
@@ -68,7 +68,7 @@ const (
 func NewOwners(reader client.Reader, clk clock.Clock) *Owners {
 	return &Owners{
 		reader: reader, clock: clk, pruned: clk.Now(),
-		byID: map[externalKey]ownership{}, unconfirmed: map[unconfirmedKey]ownership{}, loaded: map[string]time.Time{}, flights: map[string]*flight{},
+		byID: map[externalKey]ownership{}, unconfirmed: map[unconfirmedKey]ownership{}, loaded: map[string]loaded{}, flights: map[string]*flight{},
 	}
 }
 
