@@ -169,6 +169,16 @@ func (r *Reconciler) lookup(ctx context.Context, p *reconciliation, f *delivery.
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("stopping before looking up: %w", err)
 	}
+	var accounts []account
+	for _, i := range targets {
+		if t := p.Target(i); t.Attempt != nil {
+			accounts = append(accounts, account{t.Platform, t.Attempt.AccountID})
+		}
+	}
+	if ready, err := r.arrivals.mayLookUp(ctx, p.key.Namespace, accounts); err != nil || !ready {
+		p.wait = delivery.Wait{Until: r.o.Clock.Now().Add(catchUpPause)}
+		return err
+	}
 	p.calledPlatform = true
 	answers := r.lookups.Lookup(ctx, f, targets)
 	r.o.Failpoint(PointAfterLookup)

@@ -113,6 +113,9 @@ func New(o Options) (*Reconciler, error) {
 	r.lookups = &lookup.Lookups{
 		Client: o.Client, APIReader: o.APIReader, Token: o.Tokens.Token, Preparer: r.preparer, Owners: r.owners, Clock: o.Clock, Refused: r.reporter.reportRefusedToken,
 	}
+	if o.Shard != nil {
+		r.lookups.ArrivedAt = r.arrivals.arrivedAt
+	}
 	r.plans = &plans{o: &r.o, scheduler: r.scheduler, recorder: r.recorder}
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,

@@ -114,8 +114,8 @@ type Options struct {
 	// is only one shard.
 	Shard *Shard
 	// Team returns the team that owns a namespace, or nil if there is none. AssignedBefore are the Teams as the API server
-	// had them before the cache of posts was filled: for teams that arrive later, the cache may lack a post at first. Both
-	// are required with Shard.
+	// had them before the cache of posts was filled, without those that had unlabelled posts after that: the cache may lack
+	// posts of other teams at first. Both are required with Shard.
 	Team           func(ctx context.Context, namespace string) (*v1alpha1.Team, error)
 	AssignedBefore []v1alpha1.Team
 	// Plans counts the usage that the teams' plans limit. If nil, there is no limit.

@@ -169,6 +169,19 @@ var _ = Describe("A post of a shard", Serial, func() {
 		Consistently(attemptOf(ctx, p)).WithTimeout(time.Second).Should(BeNil())
 	})
 
+	It("is not looked up while its team is assigned to another shard", func(ctx SpecContext) {
+		t := newTeam(ctx)
+		p := t.post(ctx, "in doubt", inShard)
+		claimedBy(ctx, t, p, "before", time.Second)
+		holder := &shardHolder{version: "now"}
+		holder.elsewhere.Store(t.namespace)
+		holder.start()
+		before := read(ctx, p).Status
+		Consistently(func() v1alpha1.PostStatus { return read(ctx, p).Status }).WithTimeout(6*time.Second).Should(Equal(before), "the other holder has posts that the lookup may confuse with it")
+		holder.elsewhere.Store("")
+		posted(ctx, p)
+	})
+
 	It("waits while its account belongs to teams of two shards", func(ctx SpecContext) {
 		t, other := newTeam(ctx), newTeam(ctx)
 		other.share(ctx, v1alpha1.PlatformX, "shared", t.account)
