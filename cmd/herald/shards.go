@@ -8,9 +8,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -164,16 +169,16 @@ func (d *shardDelivery) deliver(ctx context.Context, held *shards.Held) {
 }
 
 func (d *shardDelivery) run(ctx context.Context, held *shards.Held) error {
-	var teams v1alpha1.TeamList
-	if err := d.mgr.GetAPIReader().List(ctx, &teams); err != nil {
-		return fmt.Errorf("cannot list the teams: %w", err)
+	teams, err := assignedBefore(ctx, d.mgr.GetAPIReader(), d.config.Namespaces, held.Shard)
+	if err != nil {
+		return err
 	}
 	mgr, err := shardmanager.New(d.mgr, cacheOptions(d.config), held.Shard)
 	if err != nil {
 		return err //nolint:wrapcheck // it names the operation
 	}
 	options := d.posts
-	options.Client, options.Team, options.AssignedBefore = mgr.GetClient(), d.teams.Owner, teams.Items
+	options.Client, options.Team, options.AssignedBefore = mgr.GetClient(), d.teams.Owner, teams
 	options.Shard = &post.Shard{Name: held.Shard, Version: held.Version, Valid: held.Valid}
 	reconciler, err := post.New(options)
 	if err != nil {
@@ -192,4 +197,49 @@ func (d *shardDelivery) run(ctx context.Context, held *shards.Held) error {
 		return err //nolint:wrapcheck // it names the operation
 	}
 	return mgr.Start(ctx) //nolint:wrapcheck // it names the operation
+}
+
+// assignedBefore returns the teams of a shard whose posts all have its label, so that a cache that is filled later
+// contains them. A team whose posts are not labelled yet was assigned just now, or had posts while shards were off.
+func assignedBefore(ctx context.Context, api client.Reader, served configv1alpha1.Namespaces, shard string) ([]v1alpha1.Team, error) {
+	var teams v1alpha1.TeamList
+	if err := api.List(ctx, &teams); err != nil {
+		return nil, fmt.Errorf("cannot list the teams: %w", err)
+	}
+	others := func(team v1alpha1.Team) bool { return team.Status.Shard != shard }
+	if teams.Items = slices.DeleteFunc(teams.Items, others); len(teams.Items) == 0 {
+		return nil, nil
+	}
+	unlabelled := map[string]bool{}
+	namespaces := []string(served)
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, namespace := range namespaces {
+		if err := addUnlabelled(ctx, api, namespace, unlabelled); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(teams.Items, func(team v1alpha1.Team) bool { return unlabelled[team.Spec.Namespace] }), nil
+}
+
+// addUnlabelled adds the namespaces of unfinished posts without the label of a shard.
+func addUnlabelled(ctx context.Context, api client.Reader, namespace string, unlabelled map[string]bool) error {
+	without, err := labels.NewRequirement(v1alpha1.ShardLabel, selection.DoesNotExist, nil)
+	if err != nil {
+		return fmt.Errorf("cannot select the posts without a shard: %w", err)
+	}
+	return kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) { //nolint:wrapcheck // the error names the operation
+		page := metav1.PartialObjectMetadataList{}
+		page.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("PostList"))
+		if err := api.List(ctx, &page, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*without)},
+			client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("status.finished", "true")},
+			client.Limit(of.Limit), client.Continue(of.Continue)); err != nil {
+			return "", fmt.Errorf("cannot list the posts without a shard: %w", err)
+		}
+		for i := range page.Items {
+			unlabelled[page.Items[i].Namespace] = true
+		}
+		return page.Continue, nil
+	})
 }
