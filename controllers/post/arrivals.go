@@ -38,12 +38,15 @@ type arrival struct {
 	caughtUpAt time.Time
 	// comparing is set during a comparison. Only this comparison uses the other fields.
 	comparing bool
-	// missing holds the versions of the posts that were listed first and that the cache has not contained since then.
+	// missing holds the posts that were listed first and that the cache has not contained since then.
 	// Posts that are created later had no other holder, and do not extend the wait.
-	missing map[types.UID]string
+	missing map[types.UID]listedPost
 	// since is the time of the first comparison, listedAt that of the last list, and loggedAt that of the last log line.
 	since, listedAt, loggedAt time.Time
 }
+
+// listedPost identifies a version of a listed post.
+type listedPost struct{ name, version string }
 
 // assignment identifies a team's stay in a shard. A team that is moved away and back arrives again.
 type assignment struct {
@@ -195,15 +198,15 @@ func (a *arrivals) compare(ctx context.Context, namespace string, arrived *arriv
 		if arrived.missing != nil {
 			missing = arrived.missing
 		}
-		maps.DeleteFunc(missing, func(post types.UID, _ string) bool { _, ok := listed[post]; return !ok })
+		maps.DeleteFunc(missing, func(post types.UID, _ listedPost) bool { _, ok := listed[post]; return !ok })
 		arrived.missing, arrived.listedAt = missing, now
 	}
 	cached, err := a.cached(ctx, namespace)
 	if err != nil {
 		return false, err
 	}
-	maps.DeleteFunc(arrived.missing, func(post types.UID, version string) bool {
-		order, err := resourceversion.CompareResourceVersion(cached[post], version)
+	maps.DeleteFunc(arrived.missing, func(post types.UID, listed listedPost) bool {
+		order, err := resourceversion.CompareResourceVersion(cached[post], listed.version)
 		return err == nil && order >= 0
 	})
 	a.report(ctx, namespace, arrived, now)
@@ -216,17 +219,18 @@ func (a *arrivals) report(ctx context.Context, namespace string, arrived *arriva
 		return
 	}
 	arrived.loggedAt = now
-	var example types.UID
-	for example = range arrived.missing {
+	var example string
+	for _, post := range arrived.missing {
+		example = post.name
 		break
 	}
 	ctrl.LoggerFrom(ctx).Info("the posts of a team wait until the leader has labelled all of its unfinished posts with their shard", "namespace", namespace,
 		"shard", a.o.Shard.Name, "missing", len(arrived.missing), "example", example, "since", arrived.since)
 }
 
-// list returns the versions of the unfinished posts in a namespace, including those of other shards.
-func (a *arrivals) list(ctx context.Context, namespace string) (map[types.UID]string, error) {
-	versions := map[types.UID]string{}
+// list returns the unfinished posts in a namespace, including those of other shards.
+func (a *arrivals) list(ctx context.Context, namespace string) (map[types.UID]listedPost, error) {
+	posts := map[types.UID]listedPost{}
 	err := kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) {
 		page := metav1.PartialObjectMetadataList{}
 		page.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("PostList"))
@@ -234,11 +238,11 @@ func (a *arrivals) list(ctx context.Context, namespace string) (map[types.UID]st
 			return "", fmt.Errorf("cannot list the posts of a team that has arrived in this shard: %w", err)
 		}
 		for i := range page.Items {
-			versions[page.Items[i].UID] = page.Items[i].ResourceVersion
+			posts[page.Items[i].UID] = listedPost{page.Items[i].Name, page.Items[i].ResourceVersion}
 		}
 		return page.Continue, nil
 	})
-	return versions, err
+	return posts, err
 }
 
 // cached returns the versions of the cached posts in a namespace.
