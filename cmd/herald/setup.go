@@ -47,7 +47,7 @@ func setup(ctx context.Context, mgr ctrl.Manager, hook *admissionWebhook, c *con
 	if err := hook.register(ctx, mgr, c, registry, teams); err != nil {
 		return err
 	}
-	leading, err := leadingManager(mgr, c)
+	leading, err := leadingManager(ctx, mgr, c)
 	if err != nil {
 		return err
 	}

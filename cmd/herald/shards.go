@@ -56,14 +56,15 @@ func whereDelivered(c *configv1alpha1.ManagerConfiguration, runnable manager.Run
 }
 
 // leadingManager returns the manager for the controllers that only the leader runs. With several shards, its posts have a
-// cache of their own, without their contents: the replicas' other controllers need only those of their shards.
-func leadingManager(mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration) (ctrl.Manager, error) {
+// cache of their own, without their contents: the replicas' other controllers need only those of their shards. ctx is that
+// of the manager.
+func leadingManager(ctx context.Context, mgr ctrl.Manager, c *configv1alpha1.ManagerConfiguration) (ctrl.Manager, error) {
 	if c.Delivery.Shards <= 1 {
 		return mgr, nil
 	}
 	options := cacheOptions(c)
 	options.DefaultTransform = kubeclient.TransformForLeader
-	return shardmanager.NewLeading(mgr, options) //nolint:wrapcheck // it names the operation
+	return shardmanager.NewLeading(ctx, mgr, options) //nolint:wrapcheck // it names the operation
 }
 
 // newTally counts the unfinished posts in a cache. With several shards, the cache holds only their metadata.

@@ -112,7 +112,7 @@ func (p *process) Add(manager.Runnable) error { return nil }
 
 func TestShardsOfLeading(t *testing.T) {
 	shared := &countingCache{}
-	leading, err := NewLeading(&process{cache: shared}, ctrlcache.Options{})
+	leading, err := NewLeading(t.Context(), &process{cache: shared}, ctrlcache.Options{})
 	must.Succeed(t, err)
 	m, err := New(leading, ctrlcache.Options{}, "00")
 	must.Succeed(t, err)
