@@ -15,8 +15,8 @@ type view struct {
 	self string
 	// stated is the number of shards that the leader states, or 0 if it states none.
 	stated int
-	// members are the live replicas that are configured with the same number of shards, in order. This replica is one of
-	// them once its member Lease is stored.
+	// members are the live replicas that are configured with the same number of shards as this one and the leader, in order.
+	// This replica is one of them once its member Lease says so.
 	members []string
 	// shards are the states of the shards, as many as are configured.
 	shards []shardView

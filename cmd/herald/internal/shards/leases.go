@@ -19,7 +19,8 @@ import (
 const (
 	// versionAnnotation is the version of a shard, in its Lease.
 	versionAnnotation = "social.herald.dev/shard-version"
-	// numberAnnotation is the number of shards that a replica is configured with, in its member Lease.
+	// numberAnnotation is the number of shards that a replica is configured with, in its member Lease. It is missing unless
+	// the leader has stated the same number.
 	numberAnnotation = "social.herald.dev/shards"
 	// componentLabel selects the Leases of this package.
 	componentLabel, component = "app.kubernetes.io/component", "shards"
@@ -142,7 +143,7 @@ func (r *Replica) setHolder(lease *coordinationv1.Lease, now time.Time) {
 // vacate removes the holder of a Lease.
 func vacate(lease *coordinationv1.Lease) { lease.Spec.HolderIdentity = new("") }
 
-// isConfigured reports whether a member Lease belongs to a replica with this number of shards.
+// isConfigured reports whether a member Lease belongs to a replica that can hold shards of this number.
 func isConfigured(lease *coordinationv1.Lease, shards int) bool {
 	return lease.Annotations[numberAnnotation] == strconv.Itoa(shards)
 }

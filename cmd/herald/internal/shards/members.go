@@ -65,7 +65,8 @@ func (r *Replica) join(ctx context.Context, s *snapshot, live map[string]bool) (
 	return false, nil
 }
 
-// renew writes this replica's member Lease.
+// renew writes this replica's member Lease. A replica that takes no shards, because the leader has another number of them
+// or it does not know the leader's, does not name its own number: the others would leave free shards to it.
 func (r *Replica) renew(ctx context.Context, s *snapshot, slot int) error {
 	now := r.o.Clock.Now() // the request may take long
 	err := r.store(ctx, r.memberLease(slot), s.members[slot], func(lease *coordinationv1.Lease) {
@@ -73,7 +74,11 @@ func (r *Replica) renew(ctx context.Context, s *snapshot, slot int) error {
 			r.setHolder(lease, now)
 		}
 		lease.Spec.RenewTime = &metav1.MicroTime{Time: now}
-		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, numberAnnotation, strconv.Itoa(r.o.Shards))
+		if r.stated == r.o.Shards {
+			metav1.SetMetaDataAnnotation(&lease.ObjectMeta, numberAnnotation, strconv.Itoa(r.o.Shards))
+		} else {
+			delete(lease.Annotations, numberAnnotation)
+		}
 	})
 	if err == nil {
 		r.renewed.Store(&now)

@@ -326,6 +326,33 @@ func TestSameIdentity(t *testing.T) {
 	})
 }
 
+// TestUninformedMember starts a replica while nobody leads, and then lets another one stop.
+func TestUninformedMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newInstallation(t, 4)
+		a := in.start("a")
+		after(time.Millisecond)
+		b := in.start("b")
+		after(10 * time.Second)
+		in.stated = -1
+		c := in.start("c")
+		after(10 * time.Second)
+		in.want("a replica that does not know the leader's number takes no shards, so none is released for it", "a,a,b,b", a, b, c)
+		b.stop()
+		after(time.Second)
+		in.want("the others do not leave free shards to it", "a,a,a,a", a, c)
+		in.stated = 4
+		after(20 * time.Second)
+		if got := in.holders(a, c); strings.Count(got, "a") != 2 || strings.Count(got, "c") != 2 {
+			t.Errorf("it gets its share once it knows the number, not %s", got)
+		}
+		in.stated = 2
+		after(10 * time.Second)
+		in.want("the leader has another number", "-,-,-,-", a, c)
+		in.end(a, c)
+	})
+}
+
 func TestStatedNumber(t *testing.T) {
 	for _, tt := range []struct {
 		name, reason string
