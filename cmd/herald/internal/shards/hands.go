@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,9 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// act carries out a decision. A conflict with another replica does not prevent the other writes; it is reported, so that
-// another step follows at once.
-func (r *Replica) act(ctx, delivering context.Context, s *snapshot, d decision) (conflict bool, err error) {
+// act carries out a decision. A conflict with another replica does not prevent the other writes. Writes that would delay
+// the renewal of the member Lease are left to another step, except for one, so that a slow API server does not prevent
+// all of them. In both cases, another step should follow at once.
+func (r *Replica) act(ctx, delivering context.Context, s *snapshot, d decision, until time.Time) (again bool, err error) {
 	for _, i := range d.lost {
 		r.giveUp(i, "another replica has taken it over")
 	}
@@ -26,19 +28,30 @@ func (r *Replica) act(ctx, delivering context.Context, s *snapshot, d decision) 
 			delete(r.given, i) // it was released, or taken over
 		}
 	}
-	var errs []error
 	for _, i := range d.release {
 		r.giveUp(i, "it goes to another replica")
-		errs = append(errs, r.release(ctx, s.shards[i], i))
+	}
+	var errs []error
+	write := func(do func() error) {
+		if len(errs) > 0 && !r.o.Clock.Now().Before(until) {
+			again = true
+			return
+		}
+		errs = append(errs, do())
+	}
+	for _, i := range d.release {
+		if r.given[i].hasStopped() {
+			write(func() error { return r.release(ctx, s.shards[i], i) })
+		}
 	}
 	for _, i := range d.vacate {
-		errs = append(errs, r.store(ctx, r.shardLease(i), s.shards[i], vacate))
+		write(func() error { return r.store(ctx, r.shardLease(i), s.shards[i], vacate) })
 	}
 	for _, i := range d.acquire {
-		errs = append(errs, r.acquire(ctx, delivering, s.shards[i], i))
+		write(func() error { return r.acquire(ctx, delivering, s.shards[i], i) })
 	}
-	conflict = slices.ContainsFunc(errs, wasFaster)
-	return conflict, errors.Join(slices.DeleteFunc(errs, wasFaster)...)
+	again = again || slices.ContainsFunc(errs, wasFaster)
+	return again, errors.Join(slices.DeleteFunc(errs, wasFaster)...)
 }
 
 // acquire takes over a shard under a new version. Without a confirmation, the process does not hold the shard; the next

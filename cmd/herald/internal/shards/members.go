@@ -90,5 +90,19 @@ func (r *Replica) renew(ctx context.Context, s *snapshot, slot int) error {
 // over the shards.
 func (r *Replica) isCurrent() bool {
 	at := r.renewed.Load()
-	return at != nil && r.o.Clock.Since(*at) < r.o.Times.RenewDeadline.Duration-r.o.Times.RetryPeriod.Duration
+	return at != nil && r.o.Clock.Since(*at) < r.validity()
+}
+
+// validity is the time from a renewal during which the shards are held.
+func (r *Replica) validity() time.Duration {
+	return r.o.Times.RenewDeadline.Duration - r.o.Times.RetryPeriod.Duration
+}
+
+// writeUntil returns the time from which the member Lease must be renewed before other Leases are written: half of the
+// validity remains for a write that has started and the renewal. began is the start of the step.
+func (r *Replica) writeUntil(began time.Time) time.Time {
+	if at := r.renewed.Load(); at != nil {
+		began = *at
+	}
+	return began.Add(r.validity() / 2)
 }

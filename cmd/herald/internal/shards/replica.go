@@ -101,7 +101,7 @@ func (*Replica) NeedLeaderElection() bool { return false }
 
 // attempt runs one step and logs its error. It reports whether another step should follow at once.
 func (r *Replica) attempt(ctx context.Context) (again bool) {
-	within, cancel := context.WithTimeout(ctx, r.o.Times.RenewDeadline.Duration-r.o.Times.RetryPeriod.Duration)
+	within, cancel := context.WithTimeout(ctx, r.validity())
 	defer cancel()
 	again, err := r.step(within, ctx)
 	switch {
@@ -122,6 +122,7 @@ func wasFaster(err error) bool { return apierrors.IsConflict(err) || errors.Is(e
 // that a replica that cannot take its shards does not count as a member. delivering ends the deliveries of the taken
 // shards.
 func (r *Replica) step(ctx, delivering context.Context) (again bool, err error) {
+	began := r.o.Clock.Now()
 	r.checkHeld()
 	s, err := r.read(ctx)
 	if err != nil {
@@ -137,7 +138,7 @@ func (r *Replica) step(ctx, delivering context.Context) (again bool, err error) 
 		return r.join(ctx, s, live)
 	}
 	v := r.view(s, live)
-	if again, err = r.act(ctx, delivering, s, decide(v)); err != nil {
+	if again, err = r.act(ctx, delivering, s, decide(v), r.writeUntil(began)); err != nil {
 		return false, err
 	}
 	return again, r.renew(ctx, s, slot)

@@ -60,8 +60,20 @@ type process struct {
 	// cut makes its requests fail, lose makes the next write lose its response, and stall delays the next write.
 	cut, lose bool
 	stall     time.Duration
+	// latency is that of every request.
+	latency time.Duration
 	stop      context.CancelFunc
 	ended     chan struct{}
+}
+
+// request lets the latency of a request pass.
+func (p *process) request(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(p.latency):
+		return nil
+	}
 }
 
 var errCut = errors.New("the API server cannot be reached")
@@ -69,7 +81,10 @@ var errCut = errors.New("the API server cannot be reached")
 // start starts a replica.
 func (in *installation) start(name string) *process {
 	p := &process{name: name, metrics: prometheus.NewRegistry(), ended: make(chan struct{})}
-	write := func(do func() error) error {
+	write := func(ctx context.Context, do func() error) error {
+		if err := p.request(ctx); err != nil {
+			return err
+		}
 		wait := p.stall
 		p.stall = 0
 		time.Sleep(wait) //nolint:forbidigo // in a bubble of synctest
@@ -85,16 +100,25 @@ func (in *installation) start(name string) *process {
 	}
 	api := interceptor.NewClient(in.api, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+			if err := p.request(ctx); err != nil {
+				return err
+			}
 			if p.cut {
 				return errCut
 			}
 			return c.List(ctx, list, o...)
 		},
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+			if err := p.request(ctx); err != nil {
+				return err
+			}
+			return c.Get(ctx, key, obj, o...)
+		},
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
-			return write(func() error { return c.Create(ctx, obj, o...) })
+			return write(ctx, func() error { return c.Create(ctx, obj, o...) })
 		},
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.UpdateOption) error {
-			return write(func() error { return c.Update(ctx, obj, o...) })
+			return write(ctx, func() error { return c.Update(ctx, obj, o...) })
 		},
 	})
 	p.Replica = New(Options{
@@ -351,6 +375,35 @@ func TestUninformedMember(t *testing.T) {
 		in.want("the leader has another number", "-,-,-,-", a, c)
 		in.end(a, c)
 	})
+}
+
+// TestSlowAPI lets replicas share many shards while each request takes long.
+func TestSlowAPI(t *testing.T) {
+	for _, tt := range []struct {
+		latency, within time.Duration
+		reason          string
+	}{
+		{200 * time.Millisecond, 5 * time.Second, "all writes fit between two renewals"},
+		{500 * time.Millisecond, 20 * time.Second, "the writes would take as long as the member Lease is valid"},
+		{time.Second, 80 * time.Second, "one write fits between two renewals"},
+	} {
+		t.Run(tt.latency.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				in := newInstallation(t, 16)
+				a := in.start("a")
+				a.latency = tt.latency
+				after(tt.within)
+				all := strings.TrimSuffix(strings.Repeat("a,", 16), ",")
+				in.want(tt.reason, all, a)
+				after(time.Minute)
+				in.want("it holds them while it renews its member Lease", all, a)
+				if in.versions != 16 {
+					t.Errorf("%s: it took over 16 shards %d times", tt.reason, in.versions)
+				}
+				in.end(a)
+			})
+		})
+	}
 }
 
 func TestStatedNumber(t *testing.T) {
