@@ -31,6 +31,8 @@ type shardView struct {
 	// held is the version under which this replica holds the shard, and given is one that it no longer uses and has not
 	// released yet; both are "" if there is none.
 	held, given string
+	// failed is set while this replica leaves the shard to others, after its delivery has failed here.
+	failed bool
 }
 
 // isHeld reports whether this replica holds the shard, which requires that the Lease still has its version.
@@ -77,7 +79,7 @@ func decide(v *view) decision {
 	case !slices.Contains(v.members, v.self):
 	case len(free) > 0:
 		if v.hasFewest(counts) {
-			d.acquire = v.pick(free, v.share()-len(held))
+			d.acquire = v.pick(v.withoutFailed(free), v.share()-len(held))
 		}
 	case len(d.release) == 0 && v.isFullest(counts):
 		d.release = held[len(held)-1:]
@@ -109,10 +111,15 @@ func (v *view) isFullest(counts map[string]int) bool {
 	return most == v.self && counts[most]-counts[least] > 1
 }
 
+// withoutFailed returns the shards whose delivery has not just failed on this replica.
+func (v *view) withoutFailed(free []int) []int {
+	return slices.DeleteFunc(slices.Clone(free), func(i int) bool { return v.shards[i].failed })
+}
+
 // pick returns up to most free shards: first those whose Lease names this replica, since no other replica takes them,
 // and then those from this replica's position among the members on, so that replicas that start together rarely conflict.
 func (v *view) pick(free []int, most int) []int {
-	if most <= 0 {
+	if most <= 0 || len(free) == 0 {
 		return nil
 	}
 	from := slices.Index(v.members, v.self) * len(v.shards) / len(v.members)

@@ -12,8 +12,8 @@ import (
 )
 
 // parse returns the view of replica b. shards lists the state of each shard: "-" is free, "a" is held by another live
-// replica, "b" is held by b, "b?" names b with a version that it does not hold, "b!" was given up by b, and "a<b" was
-// taken from b.
+// replica, "b" is held by b, "b?" names b with a version that it does not hold, "b!" was given up by b, "a<b" was
+// taken from b, and the delivery of "~" and "b~" has just failed on b.
 func parse(stated int, members, shards string) *view {
 	v := &view{self: "b", stated: stated, members: strings.Fields(members)}
 	for i, text := range strings.Split(shards, ",") {
@@ -27,6 +27,10 @@ func parse(stated int, members, shards string) *view {
 			v.shards = append(v.shards, shardView{holder: "b", version: version})
 		case "b!":
 			v.shards = append(v.shards, shardView{holder: "b", version: version, given: version})
+		case "~":
+			v.shards = append(v.shards, shardView{version: version, failed: true})
+		case "b~":
+			v.shards = append(v.shards, shardView{holder: "b", version: version, failed: true})
 		case "a<b":
 			v.shards = append(v.shards, shardView{holder: "a", version: version, held: "old"})
 		case "-<b":
@@ -67,6 +71,8 @@ func TestDecide(t *testing.T) {
 		{"an earlier process, after another replica took its shards", "a member that has fewer takes the shard", 4, "a b c", "b?,b,a,a", decision{vacate: []int{0}}},
 		{"given up", "the Lease is vacated once the delivery has ended", 4, "a b", "b!,a,a,b", decision{release: []int{0}}},
 		{"given up and taken over", "nothing is left to release", 4, "a b", "a,a,b,b", decision{}},
+		{"failed", "another replica may be able to deliver it", 4, "b", "~,b,b,-", decision{acquire: []int{3}}},
+		{"failed, while the Lease names this replica", "no other replica takes what names a live one", 4, "b", "b~,b,b,b", decision{vacate: []int{0}}},
 		{"the leader has another number", "labels of both numbers would be mixed", 8, "b", "b,-,b!,-", decision{release: []int{0, 2}}},
 		{"the leader has one shard", "it delivers all posts itself", 0, "b", "b,-,-,-", decision{release: []int{0}}},
 		{"replicas with another number", "they hold no shards and are not members", 2, "b", "-,-", decision{acquire: []int{0, 1}}},

@@ -65,7 +65,7 @@ func (r *Replica) acquire(ctx, delivering context.Context, lease *coordinationv1
 	if err != nil {
 		return err
 	}
-	h := &Held{Shard: nameOf(shard), Version: version, current: r.isCurrent, stopped: make(chan struct{})}
+	h := &Held{Shard: nameOf(shard), Version: version, current: r.isCurrent, since: r.o.Clock.Now(), stopped: make(chan struct{})}
 	delivering, h.stop = context.WithCancel(delivering)
 	r.held[shard] = h
 	r.o.Metrics.acquired(shard, h)
@@ -110,6 +110,7 @@ func (r *Replica) checkHeld() {
 			r.giveUp(i, "the member Lease was not renewed in time")
 		case h.hasStopped():
 			r.giveUp(i, "its delivery has ended")
+			r.failures.add(i, r.o.Clock.Now(), r.o.Clock.Since(h.since), r.o.Times.RetryPeriod.Duration)
 		}
 	}
 }

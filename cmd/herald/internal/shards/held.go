@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
 // Held is a shard that this process has taken, under one version of its Lease.
@@ -19,6 +20,7 @@ type Held struct {
 	current func() bool
 	given   atomic.Bool
 	listed  atomic.Bool
+	since   time.Time
 	stop    context.CancelFunc
 	stopped chan struct{}
 }

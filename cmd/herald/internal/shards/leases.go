@@ -19,8 +19,8 @@ import (
 const (
 	// versionAnnotation is the version of a shard, in its Lease.
 	versionAnnotation = "social.herald.dev/shard-version"
-	// numberAnnotation is the number of shards that a replica is configured with, in its member Lease. It is missing unless
-	// the leader has stated the same number.
+	// numberAnnotation is the number of shards that a replica is configured with, in its member Lease. It is missing while the
+	// others should take its share; see renew.
 	numberAnnotation = "social.herald.dev/shards"
 	// componentLabel selects the Leases of this package.
 	componentLabel, component = "app.kubernetes.io/component", "shards"

@@ -65,8 +65,9 @@ func (r *Replica) join(ctx context.Context, s *snapshot, live map[string]bool) (
 	return false, nil
 }
 
-// renew writes this replica's member Lease. A replica that takes no shards, because the leader has another number of them
-// or it does not know the leader's, does not name its own number: the others would leave free shards to it.
+// renew writes this replica's member Lease. A replica that does not take all shards does not name its number of them: the
+// others would leave it the free shards. That is the case if the leader has another number, if the leader's is unknown,
+// and while failed deliveries are left to others.
 func (r *Replica) renew(ctx context.Context, s *snapshot, slot int) error {
 	now := r.o.Clock.Now() // the request may take long
 	err := r.store(ctx, r.memberLease(slot), s.members[slot], func(lease *coordinationv1.Lease) {
@@ -74,7 +75,7 @@ func (r *Replica) renew(ctx context.Context, s *snapshot, slot int) error {
 			r.setHolder(lease, now)
 		}
 		lease.Spec.RenewTime = &metav1.MicroTime{Time: now}
-		if r.stated == r.o.Shards {
+		if r.stated == r.o.Shards && !r.failures.anyRecent(now) {
 			metav1.SetMetaDataAnnotation(&lease.ObjectMeta, numberAnnotation, strconv.Itoa(r.o.Shards))
 		} else {
 			delete(lease.Annotations, numberAnnotation)

@@ -70,13 +70,15 @@ type Replica struct {
 	stated int
 	// held are the held shards, and given are those that were given up and are not released yet.
 	held, given map[int]*Held
+	// failures are the failed deliveries.
+	failures failures
 	// wake is signalled when another replica vacates a Lease, or a delivery of this one has ended.
 	wake chan struct{}
 }
 
 // New returns a Replica.
 func New(o Options) *Replica {
-	return &Replica{o: o, held: map[int]*Held{}, given: map[int]*Held{}, wake: make(chan struct{}, 1)}
+	return &Replica{o: o, held: map[int]*Held{}, given: map[int]*Held{}, failures: failures{}, wake: make(chan struct{}, 1)}
 }
 
 // Start takes and releases shards until ctx is done, and then releases all. It implements manager.Runnable.
@@ -132,12 +134,13 @@ func (r *Replica) step(ctx, delivering context.Context) (again bool, err error) 
 		r.stated = s.stated
 		r.o.Metrics.setStated(s.stated)
 	}
-	live := r.observe(s, r.o.Clock.Now())
+	now := r.o.Clock.Now()
+	live := r.observe(s, now)
 	slot := r.ownSlot(s)
 	if slot < 0 {
 		return r.join(ctx, s, live)
 	}
-	v := r.view(s, live)
+	v := r.view(s, live, now)
 	if again, err = r.act(ctx, delivering, s, decide(v), r.writeUntil(began)); err != nil {
 		return false, err
 	}
@@ -145,11 +148,12 @@ func (r *Replica) step(ctx, delivering context.Context) (again bool, err error) 
 }
 
 // view returns the view for a decision.
-func (r *Replica) view(s *snapshot, live map[string]bool) *view {
+func (r *Replica) view(s *snapshot, live map[string]bool, now time.Time) *view {
 	v := &view{self: r.o.Identity, stated: r.stated, shards: make([]shardView, len(s.shards))}
 	members := map[string]bool{}
 	for _, lease := range s.members {
-		if holder := holderOf(lease); live[holder] && isConfigured(lease, len(s.shards)) {
+		holder := holderOf(lease)
+		if live[holder] && (isConfigured(lease, len(s.shards)) || holder == r.o.Identity && r.stated == len(s.shards)) {
 			members[holder] = true
 		}
 	}
@@ -157,7 +161,7 @@ func (r *Replica) view(s *snapshot, live map[string]bool) *view {
 	for i, lease := range s.shards {
 		shard := &v.shards[i]
 		shard.held, shard.given = r.held[i].version(), r.given[i].version()
-		shard.version = versionOf(lease)
+		shard.version, shard.failed = versionOf(lease), r.failures.isRecent(i, now)
 		if holder := holderOf(lease); live[holder] {
 			shard.holder = holder
 		}

@@ -37,6 +37,8 @@ type installation struct {
 	stated int
 	// unlisted is true while the posts of shards cannot be listed.
 	unlisted bool
+	// fails reports whether a delivery fails at once.
+	fails func(process, shard string) bool
 
 	mu       sync.Mutex
 	versions int
@@ -62,8 +64,8 @@ type process struct {
 	stall     time.Duration
 	// latency is that of every request.
 	latency time.Duration
-	stop      context.CancelFunc
-	ended     chan struct{}
+	stop    context.CancelFunc
+	ended   chan struct{}
 }
 
 // request lets the latency of a request pass.
@@ -129,7 +131,7 @@ func (in *installation) start(name string) *process {
 			RetryPeriod: metav1.Duration{Duration: 2 * time.Second},
 		},
 		Clock: clock.RealClock{}, NewVersion: in.newVersion, Owners: func(context.Context) []metav1.OwnerReference { return nil },
-		Deliver: func(ctx context.Context, held *Held) { in.deliver(ctx, held) }, Log: logr.Discard(),
+		Deliver: func(ctx context.Context, held *Held) { in.deliver(ctx, name, held) }, Log: logr.Discard(),
 		Metrics: NewMetrics(p.metrics, in.shards),
 	})
 	ctx, stop := context.WithCancel(in.t.Context())
@@ -148,7 +150,10 @@ func (in *installation) newVersion() string {
 	return fmt.Sprintf("v%d", in.versions)
 }
 
-func (in *installation) deliver(ctx context.Context, held *Held) {
+func (in *installation) deliver(ctx context.Context, process string, held *Held) {
+	if in.fails != nil && in.fails(process, held.Shard) {
+		return
+	}
 	in.mu.Lock()
 	for _, other := range in.delivering {
 		if other.Shard == held.Shard && other.Valid() {
@@ -402,6 +407,57 @@ func TestSlowAPI(t *testing.T) {
 				}
 				in.end(a)
 			})
+		})
+	}
+}
+
+// TestFailedDelivery makes the delivery of a shard fail at once.
+func TestFailedDelivery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := newInstallation(t, 4)
+		in.fails = func(process, shard string) bool { return process == "a" && shard == "01" }
+		a := in.start("a")
+		after(2 * time.Minute)
+		in.want("the other shards are delivered", "a,-,a,a", a)
+		if in.versions > 12 {
+			t.Errorf("it took over a shard %d times in two minutes; each writes two Leases", in.versions-3)
+		}
+		b := in.start("b")
+		after(time.Minute)
+		if got := in.holders(a, b); strings.Contains(got, "-") || strings.Split(got, ",")[1] != "b" {
+			t.Errorf("another replica gets the shard, not %s", got)
+		}
+		in.fails = func(string, string) bool { return false }
+		in.end(b)
+		after(time.Minute)
+		in.want("it delivers the shard once it can", "a,a,a,a", a)
+		in.end(a)
+	})
+}
+
+func TestFailures(t *testing.T) {
+	at := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name, reason string
+		ran          []time.Duration
+		want         time.Duration
+	}{
+		{"once", "the next step tries again", []time.Duration{0}, 2 * time.Second},
+		{"twice", "the cause seems to last", []time.Duration{0, 0}, 4 * time.Second},
+		{"often", "the cause may end, and a shard must not wait long after that", []time.Duration{0, 0, 0, 0, 0, 0, 0}, maxPause},
+		{"after a long run", "it is another failure", []time.Duration{0, 0, 0, time.Hour}, 2 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := failures{}
+			for _, ran := range tt.ran {
+				f.add(1, at, ran, 2*time.Second)
+			}
+			if before := at.Add(tt.want - 1); !f.isRecent(1, before) || !f.anyRecent(before) || f.isRecent(0, before) {
+				t.Errorf("the pause is shorter than %s: %s", tt.want, tt.reason)
+			}
+			if end := at.Add(tt.want); f.isRecent(1, end) || f.anyRecent(end) {
+				t.Errorf("the pause is longer than %s: %s", tt.want, tt.reason)
+			}
 		})
 	}
 }
