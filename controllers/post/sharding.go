@@ -96,9 +96,9 @@ func (s *sharding) closedUntil(ctx context.Context, on account, rolledBackAt tim
 	if s.o.Shard == nil {
 		return time.Time{}, nil
 	}
-	if linked, err := s.linksShards(ctx, on); err != nil {
+	if _, others, err := s.shardsOf(ctx, on); err != nil {
 		return time.Time{}, err
-	} else if linked {
+	} else if others {
 		return s.o.Clock.Now().Add(linkedPause), nil
 	}
 	timing := s.timing(on.platform)
@@ -127,23 +127,26 @@ func (s *sharding) closedUntil(ctx context.Context, on account, rolledBackAt tim
 // linkedPause is the time between two checks of an account whose teams have different shards.
 const linkedPause = time.Second
 
-// linksShards reports whether an account belongs to teams of several shards. The leader moves them to one of these.
-// Until then, nothing is claimed: lookups tell the posts of an account apart in the memory of one process.
-func (s *sharding) linksShards(ctx context.Context, on account) (bool, error) {
+// shardsOf reports whether an account belongs to teams of this shard, and whether it belongs to teams of others. The
+// leader moves them to one of these. Until then, nothing is claimed: lookups tell the posts of an account apart in the
+// memory of one process.
+func (s *sharding) shardsOf(ctx context.Context, on account) (this, others bool, err error) {
 	namespaces, err := lookup.NamespacesOf(ctx, s.o.Client, on.platform, on.id)
 	if err != nil {
-		return false, err //nolint:wrapcheck // the error names the operation
+		return false, false, err //nolint:wrapcheck // the error names the operation
 	}
 	for _, namespace := range namespaces {
 		team, err := s.o.Team(ctx, namespace)
 		if err != nil {
-			return false, err
+			return false, false, err
 		}
-		if team != nil && team.Status.Shard != "" && (team.Status.Shard != s.o.Shard.Name || team.Moving()) {
-			return true, nil
+		if team == nil || team.Status.Shard == "" {
+			continue
 		}
+		is := team.Status.Shard == s.o.Shard.Name
+		this, others = this || is, others || !is || team.Moving()
 	}
-	return false, nil
+	return this, others, nil
 }
 
 // timing returns the times that determine when a call is over.
@@ -165,7 +168,9 @@ func (s *sharding) openAt(ctx context.Context, on account, until time.Time) {
 	}
 }
 
-// open opens an account's gates unless the account is still closed, and returns the time until which it is.
+// open opens an account's gates unless the account is still closed, and returns the time until which it is. It also opens
+// those that are of no use to this process anymore, instead of checking them for ever: each claim closes its gate again
+// if necessary, and is refused if its team has another shard or the shard is no longer held.
 func (s *sharding) open(ctx context.Context, on account) (until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,10 +178,10 @@ func (s *sharding) open(ctx context.Context, on account) (until time.Time) {
 		return time.Time{}
 	}
 	until, err := s.closedUntil(ctx, on, s.rolledBackAt)
-	if err != nil {
+	if err != nil && s.o.Shard.IsHeld() {
 		return s.o.Clock.Now().Add(time.Second) // the cache is not filled
 	}
-	if s.o.Clock.Now().Before(until) {
+	if s.o.Clock.Now().Before(until) && s.awaits(ctx, on) {
 		return until
 	}
 	for gate := range s.gates[on] {
@@ -184,6 +189,15 @@ func (s *sharding) open(ctx context.Context, on account) (until time.Time) {
 	}
 	delete(s.gates, on)
 	return time.Time{}
+}
+
+// awaits reports whether this process may publish on an account once it is open.
+func (s *sharding) awaits(ctx context.Context, on account) bool {
+	if !s.o.Shard.IsHeld() {
+		return false
+	}
+	this, others, err := s.shardsOf(ctx, on)
+	return this || !others || err != nil
 }
 
 // openAfterCalls opens accounts' gates when a change to a post shows that another holder's call has ended.
