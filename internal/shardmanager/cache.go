@@ -27,8 +27,9 @@ type splitCache struct {
 	leads bool
 
 	mu sync.Mutex
-	// removals remove the event handlers from the informers of the shared cache.
+	// removals remove the event handlers from the informers of the shared cache. removed is set once they were called.
 	removals []func()
+	removed  bool
 }
 
 func isPost(obj runtime.Object) bool {
@@ -92,14 +93,15 @@ func (c *splitCache) GetInformerForKind(ctx context.Context, gvk schema.GroupVer
 	return &sharedInformer{informer, c}, nil
 }
 
-// removeHandlers removes the shard's event handlers from the shared informers, which outlive it.
+// removeHandlers removes the shard's event handlers from the shared informers, which outlive it. A source that is still
+// starting may add one later, which is removed at once.
 func (c *splitCache) removeHandlers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, remove := range c.removals {
 		remove()
 	}
-	c.removals = nil
+	c.removals, c.removed = nil, true
 }
 
 // sharedInformer records the event handlers that are added.
@@ -113,7 +115,12 @@ func (i *sharedInformer) added(handler toolscache.ResourceEventHandlerRegistrati
 	if err == nil {
 		i.cache.mu.Lock()
 		defer i.cache.mu.Unlock()
-		i.cache.removals = append(i.cache.removals, func() { _ = i.RemoveEventHandler(handler) })
+		remove := func() { _ = i.RemoveEventHandler(handler) }
+		if i.cache.removed {
+			remove()
+		} else {
+			i.cache.removals = append(i.cache.removals, remove)
+		}
 	}
 	return handler, err
 }
