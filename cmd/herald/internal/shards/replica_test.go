@@ -37,6 +37,8 @@ type installation struct {
 	stated int
 	// unlisted is true while the posts of shards cannot be listed.
 	unlisted bool
+	// latency is that of every request.
+	latency time.Duration
 	// fails reports whether a delivery fails at once.
 	fails func(process, shard string) bool
 
@@ -62,18 +64,16 @@ type process struct {
 	// cut makes its requests fail, lose makes the next write lose its response, and stall delays the next write.
 	cut, lose bool
 	stall     time.Duration
-	// latency is that of every request.
-	latency time.Duration
-	stop    context.CancelFunc
-	ended   chan struct{}
+	stop      context.CancelFunc
+	ended     chan struct{}
 }
 
 // request lets the latency of a request pass.
-func (p *process) request(ctx context.Context) error {
+func (in *installation) request(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(p.latency):
+	case <-time.After(in.latency):
 		return nil
 	}
 }
@@ -84,7 +84,7 @@ var errCut = errors.New("the API server cannot be reached")
 func (in *installation) start(name string) *process {
 	p := &process{name: name, metrics: prometheus.NewRegistry(), ended: make(chan struct{})}
 	write := func(ctx context.Context, do func() error) error {
-		if err := p.request(ctx); err != nil {
+		if err := in.request(ctx); err != nil {
 			return err
 		}
 		wait := p.stall
@@ -102,7 +102,7 @@ func (in *installation) start(name string) *process {
 	}
 	api := interceptor.NewClient(in.api, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-			if err := p.request(ctx); err != nil {
+			if err := in.request(ctx); err != nil {
 				return err
 			}
 			if p.cut {
@@ -111,7 +111,7 @@ func (in *installation) start(name string) *process {
 			return c.List(ctx, list, o...)
 		},
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
-			if err := p.request(ctx); err != nil {
+			if err := in.request(ctx); err != nil {
 				return err
 			}
 			return c.Get(ctx, key, obj, o...)
@@ -395,8 +395,8 @@ func TestSlowAPI(t *testing.T) {
 		t.Run(tt.latency.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				in := newInstallation(t, 16)
+				in.latency = tt.latency
 				a := in.start("a")
-				a.latency = tt.latency
 				after(tt.within)
 				all := strings.TrimSuffix(strings.Repeat("a,", 16), ",")
 				in.want(tt.reason, all, a)
