@@ -57,40 +57,40 @@ func TestMetrics(t *testing.T) {
 		},
 		{
 			name: "the posts cannot be listed", reason: "nothing is delivered, and no other metric shows it",
-			before: func(in *installation) { in.unlisted = true },
+			before: func(in *installation) { in.unlisted.Store(true) },
 			held:   values{"00": 0, "01": 0}, takeovers: values{"00": 1, "01": 1},
 		},
 		{
 			name: "no leader since the start", reason: "the number is unknown, and the posts of the configured shards may wait",
-			before: func(in *installation) { in.stated = -1 },
+			before: func(in *installation) { in.stated.Store(-1) },
 			held:   values{"00": 0, "01": 0}, takeovers: values{"00": 0, "01": 0},
 		},
 		{
 			name: "no leader any more", reason: "the shards are still delivered",
-			then: func(in *installation, _ *process) { in.stated = -1 },
+			then: func(in *installation, _ *process) { in.stated.Store(-1) },
 			held: values{"00": 1, "01": 1}, takeovers: values{"00": 1, "01": 1},
 		},
 		{
 			name: "the leader has one shard", reason: "it delivers all posts, so nobody has to hold a shard",
-			then: func(in *installation, _ *process) { in.stated = 0 },
+			then: func(in *installation, _ *process) { in.stated.Store(int64(0)) },
 			held: values{}, takeovers: values{"00": 1, "01": 1},
 		},
 		{
 			name: "the leader has more shards", reason: "the replicas with that number report them",
-			then: func(in *installation, _ *process) { in.stated = 4 },
+			then: func(in *installation, _ *process) { in.stated.Store(4) },
 			held: values{}, takeovers: values{"00": 1, "01": 1},
 		},
 		{
 			name: "the API server cannot be reached", reason: "the process stops claiming before others may take over",
-			then: func(_ *installation, a *process) { a.cut = true },
+			then: func(_ *installation, a *process) { a.cut.Store(true) },
 			held: values{"00": 0, "01": 0}, takeovers: values{"00": 1, "01": 1},
 		},
 		{
 			name: "the API server can be reached again", reason: "each take-over gives the shard another version",
 			then: func(_ *installation, a *process) {
-				a.cut = true
+				a.cut.Store(true)
 				after(10 * time.Second)
-				a.cut = false
+				a.cut.Store(false)
 			},
 			held: values{"00": 1, "01": 1}, takeovers: values{"00": 2, "01": 2},
 		},

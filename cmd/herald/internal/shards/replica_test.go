@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,25 +35,34 @@ type installation struct {
 	api    client.WithWatch
 	shards int
 	// stated is the number of shards that the leader states, or negative if nobody leads.
-	stated int
+	stated atomic.Int64
 	// unlisted is true while the posts of shards cannot be listed.
-	unlisted bool
+	unlisted atomic.Bool
 	// latency is that of every request.
-	latency time.Duration
+	latency atomic.Int64
 	// fails reports whether a delivery fails at once.
 	fails func(process, shard string) bool
 
 	mu       sync.Mutex
 	versions int
 	// delivering are the deliveries, by version.
-	delivering map[string]*Held
+	delivering map[string]*delivery
 	// overlaps lists the shards that were delivered under two valid versions at the same time.
 	overlaps []string
 }
 
 func newInstallation(t *testing.T, shards int) *installation {
 	t.Helper()
-	return &installation{t: t, api: fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), shards: shards, stated: shards, delivering: map[string]*Held{}}
+	in := &installation{t: t, api: fake.NewClientBuilder().WithScheme(scheme.Scheme).Build(), shards: shards, delivering: map[string]*delivery{}}
+	in.stated.Store(int64(shards))
+	return in
+}
+
+// delivery is the delivery of a shard's posts by a process.
+type delivery struct {
+	*Held
+
+	process string
 }
 
 // process is a running replica.
@@ -62,8 +72,8 @@ type process struct {
 	name    string
 	metrics *prometheus.Registry
 	// cut makes its requests fail, lose makes the next write lose its response, and stall delays the next write.
-	cut, lose bool
-	stall     time.Duration
+	cut, lose atomic.Bool
+	stall     atomic.Int64
 	stop      context.CancelFunc
 	ended     chan struct{}
 }
@@ -73,7 +83,7 @@ func (in *installation) request(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(in.latency):
+	case <-time.After(time.Duration(in.latency.Load())):
 		return nil
 	}
 }
@@ -87,15 +97,12 @@ func (in *installation) start(name string) *process {
 		if err := in.request(ctx); err != nil {
 			return err
 		}
-		wait := p.stall
-		p.stall = 0
-		time.Sleep(wait) //nolint:forbidigo // in a bubble of synctest
-		if p.cut {
+		time.Sleep(time.Duration(p.stall.Swap(0))) //nolint:forbidigo // in a bubble of synctest
+		if p.cut.Load() {
 			return errCut
 		}
 		err := do()
-		if p.lose {
-			p.lose = false
+		if p.lose.Swap(false) {
 			return errCut
 		}
 		return err
@@ -105,7 +112,7 @@ func (in *installation) start(name string) *process {
 			if err := in.request(ctx); err != nil {
 				return err
 			}
-			if p.cut {
+			if p.cut.Load() {
 				return errCut
 			}
 			return c.List(ctx, list, o...)
@@ -125,7 +132,7 @@ func (in *installation) start(name string) *process {
 	})
 	p.Replica = New(Options{
 		Client: api, Watches: in.api, Namespace: "herald", Release: "herald", Leader: "herald-manager", Identity: name, Shards: in.shards,
-		Stated: func(*coordinationv1.Lease) (int, bool) { return in.stated, in.stated >= 0 },
+		Stated: func(*coordinationv1.Lease) (int, bool) { stated := in.stated.Load(); return int(stated), stated >= 0 },
 		Times: configv1alpha1.LeaderElection{
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second}, RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
 			RetryPeriod: metav1.Duration{Duration: 2 * time.Second},
@@ -150,19 +157,27 @@ func (in *installation) newVersion() string {
 	return fmt.Sprintf("v%d", in.versions)
 }
 
+// failWhen makes the deliveries fail for which a function returns true.
+func (in *installation) failWhen(fails func(process, shard string) bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.fails = fails
+}
+
 func (in *installation) deliver(ctx context.Context, process string, held *Held) {
+	in.mu.Lock()
 	if in.fails != nil && in.fails(process, held.Shard) {
+		in.mu.Unlock()
 		return
 	}
-	in.mu.Lock()
 	for _, other := range in.delivering {
 		if other.Shard == held.Shard && other.Valid() {
 			in.overlaps = append(in.overlaps, held.Shard)
 		}
 	}
-	in.delivering[held.Version] = held
+	in.delivering[held.Version] = &delivery{held, process}
 	in.mu.Unlock()
-	if !in.unlisted {
+	if !in.unlisted.Load() {
 		held.MarkListed()
 	}
 	<-ctx.Done()
@@ -175,13 +190,23 @@ func (in *installation) deliver(ctx context.Context, process string, held *Held)
 func (in *installation) holders(running ...*process) string {
 	holders := map[string]string{}
 	for _, p := range running {
-		for _, h := range p.snapshotHeld() {
-			if h.Valid() {
-				holders[h.Shard] += p.name
-			}
+		for _, h := range in.heldBy(p.name) {
+			holders[h.Shard] += p.name
 		}
 	}
 	return in.join(holders)
+}
+
+// heldBy returns the shards that a process delivers and may claim posts of.
+func (in *installation) heldBy(process string) (held []*Held) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, d := range in.delivering {
+		if d.process == process && d.Valid() {
+			held = append(held, d.Held)
+		}
+	}
+	return held
 }
 
 // join returns the holders in the shards' order.
@@ -196,9 +221,6 @@ func (in *installation) join(holders map[string]string) string {
 	}
 	return strings.Join(all, ",")
 }
-
-// snapshotHeld returns the held shards. Its process must be waiting.
-func (p *process) snapshotHeld() []*Held { return slices.Collect(maps.Values(p.held)) }
 
 // after lets time pass, until all processes wait.
 func after(d time.Duration) {
@@ -260,7 +282,7 @@ func TestDeadMember(t *testing.T) {
 		a, b, c := in.start("a"), in.start("b"), in.start("c")
 		after(time.Minute)
 		in.want("three replicas share four shards", in.holders(a, b, c), a, b, c)
-		b.cut = true
+		b.cut.Store(true)
 		after(7 * time.Second)
 		if !strings.Contains(in.holders(b), "b") {
 			t.Error("a replica that cannot renew its Lease for a few seconds has given up its shards")
@@ -274,7 +296,7 @@ func TestDeadMember(t *testing.T) {
 		if got := in.holders(a, c); strings.Contains(got, "-") {
 			t.Errorf("its shards were not taken over: %s", got)
 		}
-		b.cut = false
+		b.cut.Store(false)
 		after(30 * time.Second)
 		if got := in.holders(a, b, c); !strings.Contains(got, "b") || strings.Contains(got, "-") {
 			t.Errorf("it has no share after it reaches the API server again: %s", got)
@@ -289,15 +311,15 @@ func TestStalledMember(t *testing.T) {
 		in := newInstallation(t, 2)
 		a, b := in.start("a"), in.start("b")
 		after(time.Minute)
-		held := a.snapshotHeld()
+		held := in.heldBy("a")
 		if len(held) != 1 {
 			t.Fatalf("each has one of two shards, but the first has %d", len(held))
 		}
-		a.stall = 30 * time.Second
+		a.stall.Store(int64(30 * time.Second))
 		after(25 * time.Second)
 		in.want("the other one has both", "b,b", a, b)
 		after(20 * time.Second)
-		if got := in.holders(a, b); len(a.snapshotHeld()) != 1 || strings.Contains(got, "-") {
+		if got := in.holders(a, b); len(in.heldBy("a")) != 1 || strings.Contains(got, "-") {
 			t.Errorf("it gets one again: the holders are %s", got)
 		}
 		if held[0].Valid() {
@@ -312,16 +334,16 @@ func TestLostResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := newInstallation(t, 2)
 		a := in.start("a")
-		a.lose = true // of the member Lease
+		a.lose.Store(true) // of the member Lease
 		after(5 * time.Second)
 		in.want("it finds its member Lease", "a,a", a)
 		before := slices.Collect(maps.Keys(in.delivering))
 		b := in.start("b")
 		after(time.Millisecond)
-		a.lose = true
+		a.lose.Store(true)
 		after(20 * time.Second)
 		in.want("the release is found to be done, or repeated", "a,b", a, b)
-		b.lose = true
+		b.lose.Store(true)
 		in.end(a)
 		after(20 * time.Second)
 		in.want("a take-over without a response is repeated under a new version", "b,b", b)
@@ -341,12 +363,12 @@ func TestSameIdentity(t *testing.T) {
 		a := in.start("a")
 		after(time.Second)
 		versions := slices.Sorted(maps.Keys(in.delivering))
-		a.cut = true // it cannot release anything, as if it were killed
+		a.cut.Store(true) // it cannot release anything, as if it were killed
 		in.end(a)
 		again := in.start("a")
 		after(time.Millisecond)
 		in.want("it does not wait for its own name's Lease to expire", "a,a", again)
-		for _, h := range again.snapshotHeld() {
+		for _, h := range in.heldBy("a") {
 			if slices.Contains(versions, h.Version) {
 				t.Errorf("it holds shard %s under the version of its predecessor, whose call may be running", h.Shard)
 			}
@@ -363,19 +385,19 @@ func TestUninformedMember(t *testing.T) {
 		after(time.Millisecond)
 		b := in.start("b")
 		after(10 * time.Second)
-		in.stated = -1
+		in.stated.Store(-1)
 		c := in.start("c")
 		after(10 * time.Second)
 		in.want("a replica that does not know the leader's number takes no shards, so none is released for it", "a,a,b,b", a, b, c)
 		b.stop()
 		after(time.Second)
 		in.want("the others do not leave free shards to it", "a,a,a,a", a, c)
-		in.stated = 4
+		in.stated.Store(4)
 		after(20 * time.Second)
 		if got := in.holders(a, c); strings.Count(got, "a") != 2 || strings.Count(got, "c") != 2 {
 			t.Errorf("it gets its share once it knows the number, not %s", got)
 		}
-		in.stated = 2
+		in.stated.Store(2)
 		after(10 * time.Second)
 		in.want("the leader has another number", "-,-,-,-", a, c)
 		in.end(a, c)
@@ -395,7 +417,7 @@ func TestSlowAPI(t *testing.T) {
 		t.Run(tt.latency.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				in := newInstallation(t, 16)
-				in.latency = tt.latency
+				in.latency.Store(int64(tt.latency))
 				a := in.start("a")
 				after(tt.within)
 				all := strings.TrimSuffix(strings.Repeat("a,", 16), ",")
@@ -415,7 +437,7 @@ func TestSlowAPI(t *testing.T) {
 func TestFailedDelivery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := newInstallation(t, 4)
-		in.fails = func(process, shard string) bool { return process == "a" && shard == "01" }
+		in.failWhen(func(process, shard string) bool { return process == "a" && shard == "01" })
 		a := in.start("a")
 		after(2 * time.Minute)
 		in.want("the other shards are delivered", "a,-,a,a", a)
@@ -427,7 +449,7 @@ func TestFailedDelivery(t *testing.T) {
 		if got := in.holders(a, b); strings.Contains(got, "-") || strings.Split(got, ",")[1] != "b" {
 			t.Errorf("another replica gets the shard, not %s", got)
 		}
-		in.fails = func(string, string) bool { return false }
+		in.failWhen(func(string, string) bool { return false })
 		in.end(b)
 		after(time.Minute)
 		in.want("it delivers the shard once it can", "a,a,a,a", a)
@@ -478,7 +500,7 @@ func TestStatedNumber(t *testing.T) {
 				in := newInstallation(t, 2)
 				a := in.start("a")
 				after(5 * time.Second)
-				in.stated = tt.stated
+				in.stated.Store(int64(tt.stated))
 				after(5 * time.Second)
 				in.want(tt.reason, tt.want, a)
 				in.end(a)
