@@ -51,19 +51,18 @@ type reading struct {
 // arrived is the time when the namespace's team arrived in the shard, or zero if there is only one shard: this process
 // has not recorded what the team published before.
 func (o *Owners) load(ctx context.Context, namespace string, since, arrived time.Time) error {
-	oldest, own := o.Start(), arrived
-	if !arrived.IsZero() {
-		own = arrived.Add(successionTime) // until then, the previous holder may write results
+	own := o.Start()
+	if arrived.After(own) {
+		own = arrived
 	}
-	for _, at := range []time.Time{o.clock.Now().Add(-ownershipTTL), own} {
-		if at.After(oldest) {
-			oldest = at
-		}
+	own = own.Add(successionTime) // until then, the previous process may write results
+	oldest := o.clock.Now().Add(-ownershipTTL)
+	if own.After(oldest) {
+		oldest = own
 	}
 	o.mu.Lock()
 	known, ok := o.loaded[namespace]
-	// The previous process may still write results for a while.
-	settled := o.clock.Since(o.startedAt) > successionTime && !known.at.Before(own)
+	settled := !known.at.Before(own)
 	if since.After(oldest) || (ok && settled && !since.Before(known.since)) {
 		o.mu.Unlock()
 		return nil

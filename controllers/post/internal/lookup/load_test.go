@@ -307,10 +307,15 @@ func TestLoadAfterArrival(t *testing.T) {
 		arrived, read, now, since time.Duration
 		oneShard, want            bool
 	}{
-		"one shard":              {reason: "this process has recorded everything since it started", now: 180 * minute, since: 119 * minute, oneShard: true},
-		"before the arrival":     {reason: "the previous holder recorded it", arrived: 120 * minute, now: 121 * minute, since: 119 * minute, want: true},
-		"just after the arrival": {reason: "the previous holder records its last calls", arrived: 120 * minute, now: 125 * minute, since: 121 * minute, want: true},
-		"long after the arrival": {reason: "this process has recorded it", arrived: 120 * minute, now: 180 * minute, since: 125 * minute},
+		"one shard":                       {reason: "this process has recorded everything since it started", now: 180 * minute, since: 119 * minute, oneShard: true},
+		"one shard, just after the start": {reason: "the previous process records its last calls", now: 10 * minute, since: minute, oneShard: true, want: true},
+		"one shard, read just after the start": {
+			reason: "the previous process may have recorded more after that", read: minute, now: 180 * minute, since: minute, oneShard: true, want: true,
+		},
+		"one shard, read long after the start": {reason: "nothing is missing", read: 5 * minute, now: 180 * minute, since: minute, oneShard: true},
+		"before the arrival":                   {reason: "the previous holder recorded it", arrived: 120 * minute, now: 121 * minute, since: 119 * minute, want: true},
+		"just after the arrival":               {reason: "the previous holder records its last calls", arrived: 120 * minute, now: 125 * minute, since: 121 * minute, want: true},
+		"long after the arrival":               {reason: "this process has recorded it", arrived: 120 * minute, now: 180 * minute, since: 125 * minute},
 		"read before the arrival": {
 			reason: "the previous holder recorded more after that", arrived: 120 * minute, read: 100 * minute, now: 180 * minute, since: 119 * minute, want: true,
 		},
