@@ -93,6 +93,15 @@ var _ = Describe("A post of a shard", Serial, func() {
 		}
 	}
 
+	// The holders of later specs do not deliver the posts that a spec leaves behind.
+	AfterEach(func(ctx SpecContext) {
+		var left v1alpha1.PostList
+		Expect(k8s.List(ctx, &left, client.MatchingLabels{v1alpha1.ShardLabel: "01"})).To(Succeed())
+		for i := range left.Items {
+			edit(ctx, &left.Items[i], func(p *v1alpha1.Post) { p.Labels[v1alpha1.ShardLabel] = "99" })
+		}
+	})
+
 	It("names the version of its holder in the claim", func(ctx SpecContext) {
 		holder := &shardHolder{version: "v1"}
 		holder.start()
