@@ -197,7 +197,7 @@ const (
 	ReasonSuspendedByConfiguration = "SuspendedByConfiguration"
 	// ReasonSuspendedByMove: the team is being moved to another shard, which takes seconds.
 	ReasonSuspendedByMove = "SuspendedByMove"
-	ReasonResumed                  = "Resumed"
+	ReasonResumed         = "Resumed"
 )
 
 // Reasons for an APIKey's Ready condition.
