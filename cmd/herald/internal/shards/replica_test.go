@@ -190,15 +190,15 @@ func (in *installation) deliver(ctx context.Context, process string, held *Held)
 func (in *installation) holders(running ...*process) string {
 	holders := map[string]string{}
 	for _, p := range running {
-		for _, h := range in.heldBy(p.name) {
+		for _, h := range in.validShards(p.name) {
 			holders[h.Shard] += p.name
 		}
 	}
 	return in.join(holders)
 }
 
-// heldBy returns the shards that a process delivers and may claim posts of.
-func (in *installation) heldBy(process string) (held []*Held) {
+// validShards returns the shards whose posts a process delivers and may claim.
+func (in *installation) validShards(process string) (held []*Held) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, d := range in.delivering {
@@ -311,7 +311,7 @@ func TestStalledMember(t *testing.T) {
 		in := newInstallation(t, 2)
 		a, b := in.start("a"), in.start("b")
 		after(time.Minute)
-		held := in.heldBy("a")
+		held := in.validShards("a")
 		if len(held) != 1 {
 			t.Fatalf("each has one of two shards, but the first has %d", len(held))
 		}
@@ -319,7 +319,7 @@ func TestStalledMember(t *testing.T) {
 		after(25 * time.Second)
 		in.want("the other one has both", "b,b", a, b)
 		after(20 * time.Second)
-		if got := in.holders(a, b); len(in.heldBy("a")) != 1 || strings.Contains(got, "-") {
+		if got := in.holders(a, b); len(in.validShards("a")) != 1 || strings.Contains(got, "-") {
 			t.Errorf("it gets one again: the holders are %s", got)
 		}
 		if held[0].Valid() {
@@ -368,7 +368,7 @@ func TestSameIdentity(t *testing.T) {
 		again := in.start("a")
 		after(time.Millisecond)
 		in.want("it does not wait for its own name's Lease to expire", "a,a", again)
-		for _, h := range in.heldBy("a") {
+		for _, h := range in.validShards("a") {
 			if slices.Contains(versions, h.Version) {
 				t.Errorf("it holds shard %s under the version of its predecessor, whose call may be running", h.Shard)
 			}
