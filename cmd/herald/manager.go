@@ -14,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -186,7 +185,7 @@ func managerOptions(c *configv1alpha1.ManagerConfiguration) ctrl.Options {
 	// Finished posts are not cached, to save memory. The cache keeps only the used fields of teams' large objects.
 	options.Cache = cacheOptions(c)
 	options.Cache.ByObject = map[client.Object]cache.ByObject{
-		&v1alpha1.Post{}:      {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
+		&v1alpha1.Post{}:      {Field: kubeclient.UnfinishedPosts()},
 		&rbacv1.RoleBinding{}: namesOf(c.ReleaseName).RoleBindings(),
 		// Only the quotas of teams' budgets.
 		&corev1.ResourceQuota{}: team.Quotas(),

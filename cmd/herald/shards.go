@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/rest"
@@ -230,17 +229,14 @@ func addUnlabelled(ctx context.Context, api client.Reader, namespace string, unl
 	if err != nil {
 		return fmt.Errorf("cannot select the posts without a shard: %w", err)
 	}
-	return kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) { //nolint:wrapcheck // the error names the operation
-		page := metav1.PartialObjectMetadataList{}
-		page.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("PostList"))
-		if err := api.List(ctx, &page, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*without)},
-			client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("status.finished", "true")},
-			client.Limit(of.Limit), client.Continue(of.Continue)); err != nil {
-			return "", fmt.Errorf("cannot list the posts without a shard: %w", err)
+	err = kubeclient.EachUnfinishedPost(ctx, api, func(page []metav1.PartialObjectMetadata) error {
+		for i := range page {
+			unlabelled[page[i].Namespace] = true
 		}
-		for i := range page.Items {
-			unlabelled[page.Items[i].Namespace] = true
-		}
-		return page.Continue, nil
-	})
+		return nil
+	}, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*without)})
+	if err != nil {
+		return fmt.Errorf("cannot list the posts without a shard: %w", err)
+	}
+	return nil
 }

@@ -35,6 +35,7 @@ import (
 	"github.com/herald-social/herald/hack/local/cluster"
 	"github.com/herald-social/herald/hack/local/ports"
 	"github.com/herald-social/herald/internal/conditions"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/quota"
 	"github.com/herald-social/herald/internal/transport"
 	"github.com/herald-social/herald/internal/webhookcert"
@@ -151,7 +152,7 @@ func startManager(ctx context.Context, c *rest.Config, env *envtest.Environment)
 	mgr := suite.Must(ctrl.NewManager(c, ctrl.Options{
 		Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			&v1alpha1.Post{}:        {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
+			&v1alpha1.Post{}:        {Field: kubeclient.UnfinishedPosts()},
 			&corev1.ResourceQuota{}: {Field: fields.OneTermEqualSelector("metadata.name", v1alpha1.BudgetQuota)},
 		}},
 		WebhookServer: counting{webhook.NewServer(webhook.Options{Host: host, Port: number, TLSOpts: []func(*tls.Config){

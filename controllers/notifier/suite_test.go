@@ -27,7 +27,6 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -38,6 +37,7 @@ import (
 
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/notifier"
+	"github.com/herald-social/herald/internal/kubeclient"
 	"github.com/herald-social/herald/internal/receiver"
 	"github.com/herald-social/herald/posting/notify"
 	"github.com/herald-social/herald/test/envtest"
@@ -164,7 +164,7 @@ func (t *team) run(receivers ...*server) (stop func()) {
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{t.namespace: {}},
 			ByObject: map[client.Object]cache.ByObject{
-				&v1alpha1.Post{}: {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
+				&v1alpha1.Post{}: {Field: kubeclient.UnfinishedPosts()},
 				&v1alpha1.Team{}: {},
 			},
 		},

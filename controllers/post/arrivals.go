@@ -11,7 +11,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -61,9 +60,6 @@ func assignmentOf(team *v1alpha1.Team) assignment {
 	}
 	return a
 }
-
-// unfinished selects the posts that the cache contains.
-var unfinished = client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("status.finished", "true")}
 
 const (
 	// catchUpPause is the time between two comparisons of the cache with the API server.
@@ -231,18 +227,16 @@ func (a *arrivals) report(ctx context.Context, namespace string, arrived *arriva
 // list returns the unfinished posts in a namespace, including those of other shards.
 func (a *arrivals) list(ctx context.Context, namespace string) (map[types.UID]listedPost, error) {
 	posts := map[types.UID]listedPost{}
-	err := kubeclient.EachPage(ctx, func(ctx context.Context, of kubeclient.Page) (string, error) {
-		page := metav1.PartialObjectMetadataList{}
-		page.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("PostList"))
-		if err := a.o.APIReader.List(ctx, &page, client.InNamespace(namespace), unfinished, client.Limit(of.Limit), client.Continue(of.Continue)); err != nil {
-			return "", fmt.Errorf("cannot list the posts of a team that has arrived in this shard: %w", err)
+	err := kubeclient.EachUnfinishedPost(ctx, a.o.APIReader, func(page []metav1.PartialObjectMetadata) error {
+		for i := range page {
+			posts[page[i].UID] = listedPost{page[i].Name, page[i].ResourceVersion}
 		}
-		for i := range page.Items {
-			posts[page.Items[i].UID] = listedPost{page.Items[i].Name, page.Items[i].ResourceVersion}
-		}
-		return page.Continue, nil
-	})
-	return posts, err
+		return nil
+	}, client.InNamespace(namespace))
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the posts of a team that has arrived in this shard: %w", err)
+	}
+	return posts, nil
 }
 
 // cached returns the versions of the cached posts in a namespace.

@@ -23,7 +23,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
@@ -210,7 +209,7 @@ func newManager(changeManager func(*ctrl.Options), config *rest.Config, log logr
 		Logger:  log,
 		Metrics: metricsserver.Options{BindAddress: "0"},
 		Cache: cache.Options{DefaultTransform: kubeclient.TransformForCache, ByObject: map[client.Object]cache.ByObject{
-			&v1alpha1.Post{}: {Field: fields.OneTermNotEqualSelector("status.finished", "true")},
+			&v1alpha1.Post{}: {Field: kubeclient.UnfinishedPosts()},
 		}},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			inner, err := client.NewWithWatch(config, options)

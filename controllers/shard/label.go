@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -110,27 +109,22 @@ func (f *failures) err(namespace, shard string) error {
 // labelPosts labels the unfinished posts of a namespace that the API server lists for a requirement. It returns the number
 // of labelled posts, and those that could not be labelled.
 func (r *Reconciler) labelPosts(ctx context.Context, namespace, shard string, others *labels.Requirement) (labelled int, failed failures, err error) {
-	err = kubeclient.EachPage(ctx, func(paged context.Context, of kubeclient.Page) (string, error) {
-		page := metav1.PartialObjectMetadataList{}
-		page.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("PostList"))
-		if err := r.APIReader.List(paged, &page, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*others)},
-			client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("status.finished", "true")},
-			client.Limit(of.Limit), client.Continue(of.Continue)); err != nil {
-			return "", fmt.Errorf("cannot list the posts to label in namespace %s: %w", namespace, err)
-		}
-		// The patches use ctx, because the page's context counts the size of responses.
-		for i := range page.Items {
-			if err := r.labelPost(ctx, &page.Items[i], shard); err != nil {
-				failed.add(page.Items[i].Name, err)
+	err = kubeclient.EachUnfinishedPost(ctx, r.APIReader, func(page []metav1.PartialObjectMetadata) error {
+		for i := range page {
+			if err := r.labelPost(ctx, &page[i], shard); err != nil {
+				failed.add(page[i].Name, err)
 			} else {
 				labelled++
 			}
 			if err := ctx.Err(); err != nil {
-				return "", fmt.Errorf("cannot label the other posts of namespace %s: %w", namespace, err)
+				return err
 			}
 		}
-		return page.Continue, nil
-	})
+		return nil
+	}, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*others)})
+	if err != nil {
+		err = fmt.Errorf("cannot list and label the posts of namespace %s: %w", namespace, err)
+	}
 	return labelled, failed, err
 }
 

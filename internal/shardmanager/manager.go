@@ -11,7 +11,6 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -20,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/internal/kubeclient"
 )
 
 // Manager runs the controllers of one shard.
@@ -53,7 +53,7 @@ func New(parent ctrl.Manager, options cache.Options, shard string) (*Manager, er
 // newCache returns a cache of the unfinished posts that a label selector selects.
 func newCache(parent ctrl.Manager, options cache.Options, selected labels.Selector) (cache.Cache, error) {
 	options.Scheme, options.Mapper, options.HTTPClient = parent.GetScheme(), parent.GetRESTMapper(), parent.GetHTTPClient()
-	options.ByObject = map[client.Object]cache.ByObject{&v1alpha1.Post{}: {Field: fields.OneTermNotEqualSelector("status.finished", "true"), Label: selected}}
+	options.ByObject = map[client.Object]cache.ByObject{&v1alpha1.Post{}: {Field: kubeclient.UnfinishedPosts(), Label: selected}}
 	posts, err := cache.New(parent.GetConfig(), options)
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up a cache of posts: %w", err)

@@ -19,6 +19,7 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 	"github.com/herald-social/herald/controllers/post"
 	"github.com/herald-social/herald/hack/local/ports"
+	"github.com/herald-social/herald/posting/placement"
 )
 
 // sharded is this version with four shards.
@@ -50,7 +51,7 @@ func holderOfShard(ctx context.Context, tm *team) string {
 func shardsByHolder(ctx context.Context) map[string]int {
 	held := map[string]int{}
 	for shard := range 4 {
-		held[ptr.Deref(leaseOfShard(ctx, fmt.Sprintf("%02d", shard)).Spec.HolderIdentity, "")]++
+		held[ptr.Deref(leaseOfShard(ctx, placement.Name(shard)).Spec.HolderIdentity, "")]++
 	}
 	return held
 }

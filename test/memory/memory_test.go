@@ -21,7 +21,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -100,7 +99,7 @@ var modes = []struct {
 
 func cacheAll(transform func(any) (any, error)) func(context.Context, *rest.Config) (any, error) {
 	return func(ctx context.Context, config *rest.Config) (any, error) {
-		posts := cache.ByObject{Field: fields.OneTermNotEqualSelector("status.finished", "true"), Transform: transform}
+		posts := cache.ByObject{Field: kubeclient.UnfinishedPosts(), Transform: transform}
 		all, err := cache.New(config, cache.Options{Scheme: scheme(), ByObject: map[client.Object]cache.ByObject{&v1alpha1.Post{}: posts}})
 		if err != nil {
 			return nil, err

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/posting/placement"
 )
 
 // act carries out a decision. A conflict with another replica does not prevent the other writes. Writes that would delay
@@ -65,7 +67,7 @@ func (r *Replica) acquire(ctx, delivering context.Context, lease *coordinationv1
 	if err != nil {
 		return err
 	}
-	h := &Held{Shard: nameOf(shard), Version: version, current: r.isCurrent, since: r.o.Clock.Now(), stopped: make(chan struct{})}
+	h := &Held{Shard: placement.Name(shard), Version: version, current: r.isCurrent, since: r.o.Clock.Now(), stopped: make(chan struct{})}
 	delivering, h.stop = context.WithCancel(delivering)
 	r.held[shard] = h
 	r.o.Metrics.acquired(shard, h)
@@ -90,11 +92,8 @@ func (r *Replica) giveUp(shard int, why string) {
 	r.o.Log.Info("gave up a shard", "shard", h.Shard, "version", h.Version, "reason", why)
 }
 
-// release vacates the Lease of a shard that was given up, once its delivery has ended.
+// release vacates the Lease of a shard that was given up and whose delivery has ended.
 func (r *Replica) release(ctx context.Context, lease *coordinationv1.Lease, shard int) error {
-	if !r.given[shard].hasStopped() {
-		return nil
-	}
 	if err := r.store(ctx, r.shardLease(shard), lease, vacate); err != nil {
 		return err
 	}
@@ -135,7 +134,7 @@ func (r *Replica) releaseAll(ctx context.Context) {
 	}
 	var errs []error
 	for i, h := range r.given {
-		if lease := s.shards[i]; holderOf(lease) == r.o.Identity && versionOf(lease) == h.Version {
+		if lease := s.shards[i]; h.hasStopped() && holderOf(lease) == r.o.Identity && versionOf(lease) == h.Version {
 			errs = append(errs, r.release(ctx, lease, i))
 		}
 	}

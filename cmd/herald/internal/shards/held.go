@@ -5,7 +5,6 @@ package shards
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -56,6 +55,3 @@ func (h *Held) version() string {
 	}
 	return h.Version
 }
-
-// nameOf returns the name of a shard.
-func nameOf(shard int) string { return fmt.Sprintf("%02d", shard) }

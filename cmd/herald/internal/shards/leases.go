@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/posting/placement"
 )
 
 const (
@@ -53,7 +55,9 @@ func memberLease(release string, slot int) string {
 
 func (r *Replica) memberLease(slot int) string { return memberLease(r.o.Release, slot) }
 
-func (r *Replica) shardLease(shard int) string { return r.o.Release + "-shard-" + nameOf(shard) }
+func (r *Replica) shardLease(shard int) string {
+	return r.o.Release + "-shard-" + placement.Name(shard)
+}
 
 func (r *Replica) labels() client.MatchingLabels {
 	return client.MatchingLabels{"app.kubernetes.io/name": "herald", "app.kubernetes.io/managed-by": r.o.Release + "-manager", componentLabel: component}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/herald-social/herald/posting/placement"
 )
 
 const labelShard = "shard"
@@ -37,7 +39,7 @@ func NewMetrics(r prometheus.Registerer, shards int) *Metrics {
 		Help: "Take-overs of shards by this process, by shard. Absent with one shard.",
 	}, []string{labelShard})}
 	for shard := range shards {
-		m.takeovers.WithLabelValues(nameOf(shard))
+		m.takeovers.WithLabelValues(placement.Name(shard))
 	}
 	r.MustRegister(m)
 	return m
@@ -58,13 +60,13 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 		if h != nil && h.Valid() && h.listed.Load() {
 			value = 1
 		}
-		out <- prometheus.MustNewConstMetric(heldDesc, prometheus.GaugeValue, value, nameOf(shard))
+		out <- prometheus.MustNewConstMetric(heldDesc, prometheus.GaugeValue, value, placement.Name(shard))
 	}
 }
 
 // acquired records that this process has taken over a shard.
 func (m *Metrics) acquired(shard int, h *Held) {
-	m.takeovers.WithLabelValues(nameOf(shard)).Inc()
+	m.takeovers.WithLabelValues(placement.Name(shard)).Inc()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last[shard] = h

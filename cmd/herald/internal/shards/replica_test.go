@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	configv1alpha1 "github.com/herald-social/herald/api/config/v1alpha1"
+	"github.com/herald-social/herald/posting/placement"
 )
 
 // installation is an API server with the Leases, and the replicas that divide the shards.
@@ -213,7 +214,7 @@ func (in *installation) validShards(process string) (held []*Held) {
 func (in *installation) join(holders map[string]string) string {
 	var all []string
 	for shard := range in.shards {
-		name := holders[nameOf(shard)]
+		name := holders[placement.Name(shard)]
 		if name == "" {
 			name = "-"
 		}
