@@ -5,11 +5,12 @@ package apiclock
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/herald-social/herald/internal/subscribers"
 )
 
 const (
@@ -32,8 +33,9 @@ type Jumps struct {
 	// epoch is the first reading of the clock.
 	epoch time.Time
 
-	mu          sync.Mutex
-	subscribers []*func()
+	subscribers subscribers.List
+
+	mu sync.Mutex
 	// least is the clock's smallest lead over elapsed since the last jump: the lead for the timer that fires last.
 	least time.Duration
 }
@@ -51,14 +53,7 @@ func NewJumps(clk clock.WithTicker, elapsed func() time.Duration) *Jumps {
 
 // Subscribe registers f to be called after each jump forward, until unsubscribe is called.
 func (l *Jumps) Subscribe(f func()) (unsubscribe func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.subscribers = append(slices.Clone(l.subscribers), &f)
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.subscribers = slices.DeleteFunc(slices.Clone(l.subscribers), func(other *func()) bool { return other == &f })
-	}
+	return l.subscribers.Subscribe(f)
 }
 
 // Start implements manager.Runnable.
@@ -76,23 +71,24 @@ func (l *Jumps) Start(ctx context.Context) error {
 }
 
 func (l *Jumps) check() {
-	for _, f := range l.detect() {
-		(*f)()
+	if l.detect() {
+		l.subscribers.Notify()
 	}
 }
 
-func (l *Jumps) detect() []*func() {
+// detect reports whether the clock has jumped forward since the last call.
+func (l *Jumps) detect() bool {
 	before := l.elapsed()
 	ahead := l.clock.Now().Round(0).Sub(l.epoch) - before
 	if l.elapsed()-before > maxReadGap {
-		return nil
+		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ahead-l.least < jumpThreshold {
 		l.least = min(l.least, ahead)
-		return nil
+		return false
 	}
 	l.least = ahead
-	return l.subscribers
+	return true
 }

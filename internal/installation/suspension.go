@@ -4,28 +4,27 @@
 package installation
 
 import (
-	"slices"
 	"sync"
+
+	"github.com/herald-social/herald/internal/subscribers"
 )
 
 // Suspension is the switch that suspends a whole installation. The manager's configuration sets it at run time; in
 // addition, each Team can be suspended. The zero value is off.
 type Suspension struct {
-	mu          sync.Mutex
-	on          bool
-	subscribers []*func()
+	subscribers subscribers.List
+
+	mu sync.Mutex
+	on bool
 }
 
 // Set suspends or resumes the installation, calls the subscribers after a change, and reports whether there was one.
 func (s *Suspension) Set(on bool) (changed bool) {
 	s.mu.Lock()
 	changed, s.on = s.on != on, on
-	tell := s.subscribers
 	s.mu.Unlock()
 	if changed {
-		for _, f := range tell {
-			(*f)()
-		}
+		s.subscribers.Notify()
 	}
 	return changed
 }
@@ -42,12 +41,5 @@ func (s *Suspension) On() bool {
 
 // Subscribe registers f to be called after each change, until unsubscribe is called.
 func (s *Suspension) Subscribe(f func()) (unsubscribe func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.subscribers = append(slices.Clone(s.subscribers), &f)
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.subscribers = slices.DeleteFunc(slices.Clone(s.subscribers), func(other *func()) bool { return other == &f })
-	}
+	return s.subscribers.Subscribe(f)
 }
