@@ -127,7 +127,8 @@ type releaseClients struct {
 	coordination typedcoordinationv1.LeasesGetter
 }
 
-// clients returns the clients. --rate also limits their requests, which are never concurrent with those of the release.
+// clients returns the clients that check for active managers. --rate limits their requests, too: they do not run at the
+// same time as the release's own.
 func (f *releaseFlags) clients(config *rest.Config) (c releaseClients, err error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = float32(f.rate), f.rate

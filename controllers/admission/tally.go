@@ -29,8 +29,8 @@ func NewTally(ctx context.Context, posts cache.Cache) (*Tally, error) {
 	return newTally(ctx, posts, &v1alpha1.Post{})
 }
 
-// NewMetadataTally returns a Tally that follows the metadata of the posts in a cache, which must select the posts that are
-// not finished. It also counts the few that are neither finished nor waiting for anything but their record.
+// NewMetadataTally returns a Tally that follows the metadata of the posts in a cache, which must select the unfinished
+// posts. Unlike NewTally, it counts posts that wait only for their record, which are few.
 func NewMetadataTally(ctx context.Context, posts cache.Cache) (*Tally, error) {
 	post := &metav1.PartialObjectMetadata{}
 	post.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Post"))

@@ -64,8 +64,8 @@ func assignmentOf(team *v1alpha1.Team) assignment {
 const (
 	// catchUpPause is the time between two comparisons of the cache with the API server.
 	catchUpPause = 100 * time.Millisecond
-	// relistPause is the time after which a comparison lists the posts again, since a missing post may have been deleted.
-	// Labelling 10,000 posts takes minutes.
+	// relistPause is the time between two lists, which find the missing posts that were deleted. Labelling 10,000 posts
+	// takes minutes.
 	relistPause = time.Second
 	// reportAfter is the time after which a log line reports missing posts, and the time between two such lines.
 	reportAfter = 30 * time.Second

@@ -9,16 +9,10 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
-// ClosesAccount reports whether an attempt closes its account for the process that holds a version of the account's
-// shard: another process has claimed it, and may be calling the platform. Attempts without a version are those of a
-// process without shards.
-func ClosesAccount(a *v1alpha1.Attempt, version string, timing Timing, now time.Time) bool {
-	return now.Before(ClosedUntil(a, version, timing))
-}
-
 // ClosedUntil returns the time until which an attempt closes its account for the process that holds a version of the
-// account's shard, or zero if the attempt does not close it. The account opens earlier if the end of the call is
-// recorded. It does not wait for a lookup, which may fail for an hour.
+// account's shard, or zero if the attempt does not close it: another process has claimed it, and may be calling the
+// platform until then. Attempts without a version are those of a process without shards. The account opens earlier if
+// the end of the call is recorded. It does not wait for a lookup, which may fail for an hour.
 func ClosedUntil(a *v1alpha1.Attempt, version string, timing Timing) time.Time {
 	switch {
 	case !IsOpen(a), a.Shard == version:

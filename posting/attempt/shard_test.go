@@ -11,8 +11,8 @@ import (
 	"github.com/herald-social/herald/test/must"
 )
 
-// TestClosesAccount tests, for the holder of version own, attempts that were claimed at 0.
-func TestClosesAccount(t *testing.T) {
+// TestClosedUntil tests, for the holder of version own, attempts that were claimed at 0.
+func TestClosedUntil(t *testing.T) {
 	over := timing.SendWindow + timing.CallTimeout + timing.ClockMargin
 	for _, tt := range []struct {
 		name, reason string
@@ -36,7 +36,7 @@ func TestClosesAccount(t *testing.T) {
 			if tt.attempt != nil {
 				tt.attempt.StartedAt, tt.attempt.SendBefore = v1alpha1.NewTime(at(0)), v1alpha1.NewTime(at(timing.SendWindow))
 			}
-			if got := ClosesAccount(tt.attempt, "own", timing, at(tt.after)); got != tt.want {
+			if got := at(tt.after).Before(ClosedUntil(tt.attempt, "own", timing)); got != tt.want {
 				t.Errorf("%s: got %t", tt.reason, got)
 			}
 		})

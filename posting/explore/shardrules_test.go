@@ -157,7 +157,7 @@ func (s *shards) closesAccount(i int, post labelledPost, own term) bool {
 	}
 	claim := *a
 	claim.Shard = named.name()
-	return attempt.ClosesAccount(&claim, own.name(), s.x.base.timing, s.local(i))
+	return s.local(i).Before(attempt.ClosedUntil(&claim, own.name(), s.x.base.timing))
 }
 
 // name returns a term as a claim names it. Posts do not store it, because only its equality with others matters; see

@@ -88,8 +88,8 @@ func (l loads) add(shard string, posts int64) {
 	}
 }
 
-// home returns the shard of a group: that of most of its posts, or the one with the fewest posts and teams if none of its
-// teams has a shard.
+// home returns the shard of a group: the one with most of the group's posts. If no team of the group has a shard, it
+// returns the shard with the fewest posts and, among those, the fewest teams.
 func (l loads) home(group []Team) string {
 	held := map[string]*load{}
 	for i := range group {

@@ -56,8 +56,8 @@ func shardsByHolder(ctx context.Context) map[string]int {
 	return held
 }
 
-// teamHeldByAnother creates a team whose posts another replica delivers than those of a team. New teams get the shard
-// with the fewest posts and teams, so a few of them belong to all shards.
+// teamHeldByAnother creates a team in a shard of another replica than the one that delivers the posts of a given team. A
+// new team gets the shard with the fewest posts and teams, so that a few teams are in all shards.
 func teamHeldByAnother(ctx SpecContext, than *team, on v1alpha1.Platform) (tm *team) {
 	GinkgoHelper()
 	for range 16 {

@@ -16,7 +16,7 @@ type view struct {
 	// stated is the number of shards that the leader states, or 0 if it states none.
 	stated int
 	// members are the live replicas that are configured with the same number of shards as this one and the leader, in order.
-	// This replica is one of them once its member Lease says so.
+	// This replica is one of them once it knows that the leader states the same number.
 	members []string
 	// shards are the states of the shards, as many as are configured.
 	shards []shardView

@@ -5,7 +5,7 @@ package shards
 
 import "time"
 
-// maxPause is the longest time for which a replica leaves a shard to others after its delivery has failed.
+// maxPause limits how long a replica leaves a shard to the others after it failed to deliver its posts.
 const maxPause = 30 * time.Second
 
 // failures are the shards whose delivery has ended by itself. Without a pause, a replica that cannot deliver a shard

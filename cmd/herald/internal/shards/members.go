@@ -99,8 +99,8 @@ func (r *Replica) validity() time.Duration {
 	return r.o.Times.RenewDeadline.Duration - r.o.Times.RetryPeriod.Duration
 }
 
-// writeUntil returns the time from which the member Lease must be renewed before other Leases are written: half of the
-// validity remains for a write that has started and the renewal. began is the start of the step.
+// writeUntil returns the time until which a step, which began at the given time, may write other Leases before it renews
+// the member Lease. The last write and the renewal then have half of the validity.
 func (r *Replica) writeUntil(began time.Time) time.Time {
 	if at := r.renewed.Load(); at != nil {
 		began = *at

@@ -38,7 +38,7 @@ type Options struct {
 	Watches client.WithWatch
 	// Namespace holds the Leases, whose names start with Release. Leader is the name of the leader's Lease.
 	Namespace, Release, Leader string
-	// Identity is the unique identity of this process, or that of an earlier process that has ended.
+	// Identity identifies this process. No other running process has it, but an earlier one may have had it.
 	Identity string
 	// Shards is the configured number of shards.
 	Shards int
