@@ -25,6 +25,9 @@ type strangersLine struct {
 	address   string
 }
 
+// maxLogAttrs is the number of attributes of the longest line.
+const maxLogAttrs = 12
+
 func (o *observer) report(r *http.Request, out *recorder, info *request.Info, took time.Duration) {
 	ctx := r.Context()
 	operation, status := cmp.Or(info.Operation, noOperation), cmp.Or(out.status, http.StatusOK)
@@ -42,7 +45,8 @@ func (o *observer) report(r *http.Request, out *recorder, info *request.Info, to
 			return // the metrics have counted it
 		}
 	}
-	attrs := []slog.Attr{
+	// The capacity keeps the attributes on the stack.
+	attrs := append(make([]slog.Attr, 0, maxLogAttrs),
 		slog.String("method", request.Method(r)),
 		slog.String("path", logged(r.URL.Path)),
 		slog.Int("status", status),
@@ -51,7 +55,7 @@ func (o *observer) report(r *http.Request, out *recorder, info *request.Info, to
 		slog.String("operation", operation),
 		slog.String("requestId", info.ID),
 		slog.String("remote", request.Remote(r)),
-	}
+	)
 	if info.Namespace != "" {
 		attrs = append(attrs, slog.String("namespace", info.Namespace), slog.String("key", info.Key))
 	}

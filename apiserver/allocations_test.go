@@ -55,7 +55,7 @@ var _ = Describe("A request's budget of allocations", Serial, func() {
 		Entry("for a creation, which is one request to the Kubernetes API", uint64(600), uint64(52), http.StatusCreated, func(ctx context.Context, _ string, i int) *http.Request {
 			return httptest.NewRequestWithContext(ctx, http.MethodPost, base+"/posts", strings.NewReader(text("x", fmt.Sprintf("Another post %d", i), inAnHour())))
 		}),
-		Entry("for a page of a list from the index", uint64(80), uint64(17), http.StatusOK, func(ctx context.Context, _ string, _ int) *http.Request {
+		Entry("for a page of a list from the index", uint64(66), uint64(15), http.StatusOK, func(ctx context.Context, _ string, _ int) *http.Request {
 			return httptest.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/posts?page=1", base), http.NoBody)
 		}),
 		Entry("for a read of one post, which is one request to the Kubernetes API", uint64(320), uint64(32), http.StatusOK, func(ctx context.Context, id string, _ int) *http.Request {

@@ -44,6 +44,7 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := &recorder{ResponseWriter: w}
 	info := &request.Info{ID: requestID(r), Client: o.proxies.Client(r), Header: out.Header(), Vouch: limits.Authenticator(r.Context())}
 	ctx, span := o.tracer.Serve(request.With(r.Context(), info), r.Header.Get(tracing.Header))
+	r = r.WithContext(ctx)
 	out.Header().Set(requestIDHeader, info.ID)
 	out.Header().Set("X-Content-Type-Options", "nosniff")
 	o.metrics.inFlight.Inc()
@@ -51,13 +52,13 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		o.metrics.inFlight.Dec()
 		panicked := recover()
 		cut := o.afterPanic(ctx, out, info, panicked)
-		o.report(r.WithContext(ctx), out, info, o.clock.Since(start))
+		o.report(r, out, info, o.clock.Since(start))
 		trace(span, out, info)
 		if cut {
 			panic(http.ErrAbortHandler)
 		}
 	}()
-	o.next.ServeHTTP(out, r.WithContext(ctx))
+	o.next.ServeHTTP(out, r)
 }
 
 // afterPanic writes the response for a panic. It returns true if the response has already started and must be cut off.

@@ -137,18 +137,21 @@ func (p *Reader) complete(ctx context.Context, namespace string, try func(rows m
 	if err := p.refresh(ctx, namespace); err != nil {
 		return err
 	}
+	missing := try(nil)
+	if missing.View == nil {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	rows := map[lists.ID][]*lists.Row{}
 	for range rounds {
-		missing := try(rows)
-		if missing.View == nil {
-			return nil
-		}
 		if err := p.read(ctx, namespace, missing, rows); err != nil {
 			// A missing segment was replaced: the cached index is outdated.
 			p.spoil(namespace)
 			return fmt.Errorf("%w: %w", bridge.ErrArchiveAway, err)
+		}
+		if missing = try(rows); missing.View == nil {
+			return nil
 		}
 	}
 	return fmt.Errorf("%w: it changes faster than it can be read", bridge.ErrArchiveAway)

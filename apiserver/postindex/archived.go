@@ -104,7 +104,7 @@ func (x *Index) ListAll(namespace string, q Query, rows map[lists.ID][]*lists.Ro
 	switch {
 	case p == nil:
 		return nil, 0, Missing{}
-	case p.archived == nil:
+	case p.archived == nil || p.archived.view.Posts() == 0:
 		page, total = p.pageOf(&q)
 		return page, total, Missing{}
 	}
@@ -254,6 +254,8 @@ func (m *merger) position(k lists.SortKey) int {
 // cursor is a position in the list: the next posts from the cluster, the head and the segments.
 type cursor struct {
 	live, head, segment int
+	// places are those of the next posts from the cluster.
+	places []place
 	// rows are the segment's remaining visible rows, if read is true.
 	rows []*lists.Row
 	read bool
@@ -286,6 +288,7 @@ func (m *merger) page(first, limit int, into []Summary) []Summary {
 	}
 	c := m.seek(first)
 	size := min(limit, total-first)
+	c.places = m.livePlaces(c.live, size)
 	page := slices.Grow(into[:0], size)[:size]
 	for i := range page {
 		if m.missing.View != nil || !m.next(&c, &page[i]) {
@@ -295,14 +298,29 @@ func (m *merger) page(first, limit int, into []Summary) []Summary {
 	return page
 }
 
+// livePlaces returns the places of up to limit posts from the cluster, starting at a position.
+func (m *merger) livePlaces(first, limit int) []place {
+	size := min(limit, m.liveLen()-first)
+	if size <= 0 {
+		return nil
+	}
+	places := make([]place, 0, size)
+	from, _ := m.live.GetAt(first)
+	m.live.Ascend(from, func(i place) bool {
+		places = append(places, i)
+		return len(places) < size
+	})
+	return places
+}
+
 // last sorts after every key.
 var last = lists.SortKey{DisplayAt: math.MinInt64}
 
 // next writes the post at the cursor to into, and advances.
 func (m *merger) next(c *cursor, into *Summary) bool {
 	live, head, sealed := last, last, last
-	if c.live < m.liveLen() {
-		live = m.liveKey(c.live)
+	if len(c.places) > 0 {
+		live = m.posts.key(c.places[0])
 	}
 	if c.head < len(m.head) {
 		head = m.head[c.head].SortKey
@@ -326,9 +344,8 @@ func (m *merger) next(c *cursor, into *Summary) bool {
 	case live == last && head == last && sealed == last:
 		return false
 	case live.Compare(head) <= 0 && live.Compare(sealed) <= 0:
-		at, _ := m.live.GetAt(c.live)
-		m.posts.summarise(at, into)
-		c.live++
+		m.posts.summarise(c.places[0], into)
+		c.places = c.places[1:]
 	case head.Compare(sealed) <= 0:
 		summariseRow(m.head[c.head], into)
 		c.head++

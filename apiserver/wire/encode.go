@@ -166,9 +166,23 @@ func appendStringOrNull(b []byte, s string) []byte {
 // contain, become U+FFFD.
 func appendString[S ~string](b []byte, of S) []byte {
 	s := string(of)
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	for i := range len(s) {
+		if special[s[i]] {
+			return appendEscaped(b, strings.ToValidUTF8(s, string(utf8.RuneError)))
+		}
 	}
+	return append(append(append(b, '"'), s...), '"')
+}
+
+// special contains the bytes that may need an escape, or be invalid: most strings have none.
+var special = func() (special [256]bool) {
+	for c := range special {
+		special[c] = c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf
+	}
+	return special
+}()
+
+func appendEscaped(b []byte, s string) []byte {
 	b = append(b, '"')
 	from := 0
 	for i := range len(s) {
