@@ -140,18 +140,22 @@ var _ = Describe("Posts of four shards", func() {
 		tm.probed(ctx, v1alpha1.PlatformX)
 		Eventually(func() string { return holderOfShard(ctx, tm) }).WithTimeout(patience()).ShouldNot(BeEmpty())
 		before, posts := publishCalls(ctx, v1alpha1.PlatformX), 0
+		var handOvers []time.Duration
 		for n := range 4 {
 			for range 5 {
 				tm.say(ctx, aText, fmt.Sprintf("during a rollout %d", serial.Add(1)), time.Now().Add(time.Second), v1alpha1.PlatformX)
 				posts++
 			}
-			old := holderOfShard(ctx, tm)
+			old, stopped := holderOfShard(ctx, tm), time.Now()
 			replicas[old].terminate()
 			begin(fmt.Sprintf("replica-%d", n))
 			Eventually(func() string { return holderOfShard(ctx, tm) }).WithTimeout(patience()).ShouldNot(Or(BeEmpty(), Equal(old)))
+			acquired := leaseOfShard(ctx, tm.stored(ctx).Status.Shard).Spec.AcquireTime
+			handOvers = append(handOvers, acquired.Sub(stopped).Round(time.Millisecond))
 		}
 		settle(ctx, tm)
 		sum.verifyTeam(ctx, tm)
+		fmt.Printf("from a replica's SIGTERM until another one acquires its shard: %v\n", handOvers)
 		all := sum.sum(everyPair)
 		Expect(all.twice+all.lost+all.denied+all.givenUp).To(BeZero(), "published twice, lost, online and failed, or given up")
 		Expect(publishCalls(ctx, v1alpha1.PlatformX)-before).To(Equal(posts), "publishing calls")
