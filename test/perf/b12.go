@@ -93,7 +93,7 @@ func (b *b12) addTeams(ctx context.Context, teams int) (err error) {
 			return err
 		}
 	}
-	b.logf("  B12: making %d teams with two accounts each", teams-len(b.teams))
+	b.logf("  making %d teams with two accounts each", teams-len(b.teams))
 	first := len(b.teams)
 	added, err := b.stack.MakeTeams(ctx, fmt.Sprintf("growth-%d", teams), teams-first)
 	if err != nil {

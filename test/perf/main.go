@@ -121,6 +121,7 @@ func benchmarks() []benchmark {
 		{"B10", "deliver posts when they are due, with notification receivers that hang, fail and redirect", runB10},
 		{"B11", "upload videos due at the same time with one, two and four managers that share uploads", runB11},
 		{"B12", "grow from a thousand waiting posts of one team to 100,000 of a thousand teams", runB12},
+		{"B13", "replace managers that share posts by shards, or one that delivers all of them", runB13},
 	}
 }
 

@@ -40,8 +40,8 @@ const (
 	APIServerPprof = "apiserver-pprof"
 )
 
-// sharingAtMost is the largest number of managers that StartSharing starts.
-const sharingAtMost = 4
+// maxReplicas is the largest number of managers that StartReplicas and StartReplica start.
+const maxReplicas = 4
 
 // startLimit is the timeout for any preparation. It is generous, for busy machines.
 const startLimit = 2 * time.Minute
@@ -85,7 +85,7 @@ type Stack struct {
 func Start(ctx context.Context, options Options) (*Stack, error) {
 	s := &Stack{options: options, Setup: &processes.Setup{
 		Assets: options.Assets, Bin: options.Bin, Dir: options.Dir, Namespace: "herald-system",
-		MorePorts: slices.Concat([]string{Plain, ManagerPprof, APIServerPprof}, sharingPorts()),
+		MorePorts: slices.Concat([]string{Plain, ManagerPprof, APIServerPprof}, replicaPorts()),
 		Platforms: []v1alpha1.Platform{v1alpha1.PlatformX, v1alpha1.PlatformThreads, v1alpha1.PlatformYouTube},
 	}}
 	s.Setup.EditManager = func(c *configv1alpha1.ManagerConfiguration) {
@@ -166,23 +166,16 @@ func (s *Stack) StartHerald(ctx context.Context) error {
 	return s.waitForWork(ctx)
 }
 
-// StartSharing starts managers that share uploads, without an apiserver, and waits until all of them work. The first one
-// leads and serves the webhook.
+// StartSharing starts managers that share uploads, without an apiserver, and waits until all of them work.
 func (s *Stack) StartSharing(ctx context.Context, managers int) error {
+	return s.StartReplicas(ctx, managers, func(c *configv1alpha1.ManagerConfiguration) { c.Delivery.ShareUploads = true })
+}
+
+// StartReplicas starts managers with a changed configuration, without an apiserver, and waits until all of them work.
+// The first one leads and serves the webhook.
+func (s *Stack) StartReplicas(ctx context.Context, managers int, edit func(*configv1alpha1.ManagerConfiguration)) error {
 	for n := range managers {
-		spec, err := s.Setup.ManagerAs(sharingManager(n), func(c *configv1alpha1.ManagerConfiguration) {
-			c.Delivery.ShareUploads, c.Replicas = true, managers
-			c.Profiling.BindAddress = ""
-			if n > 0 {
-				c.Metrics.BindAddress, c.Webhook.BindAddress = "0", "0"
-			}
-		})
-		if err != nil {
-			return err
-		}
-		child := s.children.Start(spec)
-		s.herald = append(s.herald, child)
-		if err := child.WaitReady(ctx); err != nil {
+		if err := s.StartReplica(ctx, n, managers, edit); err != nil {
 			return err
 		}
 		if n > 0 {
@@ -195,11 +188,40 @@ func (s *Stack) StartSharing(ctx context.Context, managers int) error {
 	return nil
 }
 
-func sharingManager(n int) string { return fmt.Sprintf("%s-%d", processes.Manager, n+1) }
+// StartReplica starts the n-th of several managers, counting from zero, and waits until it is ready.
+func (s *Stack) StartReplica(ctx context.Context, n, managers int, edit func(*configv1alpha1.ManagerConfiguration)) error {
+	spec, err := s.Setup.ManagerAs(ReplicaName(n), func(c *configv1alpha1.ManagerConfiguration) {
+		edit(c)
+		c.Replicas = managers
+		c.Profiling.BindAddress = ""
+		if n > 0 {
+			c.Metrics.BindAddress, c.Webhook.BindAddress = "0", "0"
+		}
+	})
+	if err != nil {
+		return err
+	}
+	child := s.children.Start(spec)
+	s.herald = append(s.herald, child)
+	return child.WaitReady(ctx)
+}
 
-func sharingPorts() (names []string) {
-	for n := range sharingAtMost {
-		names = append(names, processes.HealthPort(sharingManager(n)))
+// StopReplica stops the n-th manager of StartReplicas with SIGTERM, and waits for it to exit.
+func (s *Stack) StopReplica(n int) {
+	s.mu.Lock()
+	at := slices.IndexFunc(s.herald, func(c *supervisor.Child) bool { return c.Name == ReplicaName(n) })
+	replica := s.herald[at]
+	s.herald = slices.Delete(s.herald, at, at+1)
+	s.mu.Unlock()
+	replica.Stop(nil)
+}
+
+// ReplicaName returns the name of the n-th manager of StartReplicas, which is also its identity in Leases.
+func ReplicaName(n int) string { return fmt.Sprintf("%s-%d", processes.Manager, n+1) }
+
+func replicaPorts() (names []string) {
+	for n := range maxReplicas {
+		names = append(names, processes.HealthPort(ReplicaName(n)))
 	}
 	return names
 }
