@@ -45,12 +45,13 @@ func (s *simulation) publish(p *post, i int) delivery.Result {
 	}
 	account := p.team.accounts[p.Spec.Targets[i].ConnectionRef.Name]
 	switch {
-	case t.Attempt.Number > 1 || p.Spec.ScheduledAt == nil:
+	case p.called[i] || p.Spec.ScheduledAt == nil:
 	case account.pausedUntil.After(view.Due()):
 		s.result.Paused++
 	default:
 		s.result.late(view.Due(), s.now)
 	}
+	p.called[i] = true
 	draw := s.random.IntN(ofCalls)
 	refuse := func(class platforms.Class) delivery.Result {
 		r.Outcome, r.Unpublished, r.Err = platforms.Refused, true, platforms.Errorf(class, "no")

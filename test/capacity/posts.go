@@ -54,8 +54,9 @@ type post struct {
 	busy bool
 	// passes counts its reconciliations, to ignore timers set by earlier ones.
 	passes int
-	// shown counts how often each target was published.
-	shown []int
+	// shown counts how often each target was published; called records the targets whose platform has been called.
+	shown  []int
+	called []bool
 }
 
 // create creates the requested post, as the apiserver does.
@@ -105,7 +106,7 @@ func (s *simulation) admit(tm *team, object *v1alpha1.Post) {
 	s.result.Accepted++
 	object.UID, object.Generation = types.UID(strconv.Itoa(s.result.Accepted)), 1
 	object.CreationTimestamp = metav1.NewTime(s.now)
-	p := &post{Post: object, team: tm, size: size, shown: make([]int, len(object.Spec.Targets)), hashes: make([]string, len(object.Spec.Targets))}
+	p := &post{Post: object, team: tm, size: size, shown: make([]int, len(object.Spec.Targets)), called: make([]bool, len(object.Spec.Targets)), hashes: make([]string, len(object.Spec.Targets))}
 	for name := range object.Spec.MediaReferences() {
 		p.bytes += media[name.Name].Status.SizeBytes
 	}
