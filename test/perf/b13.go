@@ -109,7 +109,7 @@ func (b *b13) awaitShards(ctx context.Context, of *handedOver) error {
 		return nil
 	}
 	return until(ctx, quietFor, "all posts are labelled, and every replica holds a shard", func(ctx context.Context) (bool, error) {
-		held, err := b.held(ctx)
+		held, err := b.leasesByHolder(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -128,8 +128,8 @@ func (b *b13) awaitShards(ctx context.Context, of *handedOver) error {
 	})
 }
 
-// held returns the number of Leases that each replica holds: of the leader and of shards.
-func (b *b13) held(ctx context.Context) (map[string]int, error) {
+// leasesByHolder returns the number of Leases that each replica holds: of the leader and of shards.
+func (b *b13) leasesByHolder(ctx context.Context) (map[string]int, error) {
 	var leases coordinationv1.LeaseList
 	if err := b.stack.Kubernetes.List(ctx, &leases); err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (b *b13) handOver(ctx context.Context, n int, result *handedOver) error {
 		b.stack.StopReplica(n)
 	}()
 	err := until(ctx, leaseEvery, "the Leases of a stopped replica are held", func(ctx context.Context) (bool, error) {
-		held, err := b.held(ctx)
+		held, err := b.leasesByHolder(ctx)
 		return held[stack.ReplicaName(n)] == 0 && held[""] == 0, err
 	})
 	result.Seconds = append(result.Seconds, measure.Rounded(time.Since(begun).Seconds(), 2))

@@ -140,8 +140,11 @@ func (b *b4) startFloor(ctx context.Context, size int) (request bare.Request, se
 	if err != nil {
 		return request, nil, err
 	}
-	request = bare.Request{Method: http.MethodGet, URL: b.stack.Setup.URL(stack.Plain) + "?page=1", Status: http.StatusOK}
-	return request, server, server.Go()
+	if err := server.Go(); err != nil {
+		server.Kill()
+		return request, nil, err
+	}
+	return bare.Request{Method: http.MethodGet, URL: b.stack.Setup.URL(stack.Plain) + "?page=1", Status: http.StatusOK}, server, nil
 }
 
 // serve starts only the apiserver, requests every kind of page, and returns its resident memory after that, in bytes.
@@ -168,40 +171,49 @@ func (b *b4) serve(ctx context.Context, teams []stack.Team, posts int, l *listin
 
 // requestPages requests every kind of page. It stores the latencies in l unless l is nil.
 func (b *b4) requestPages(ctx context.Context, teams []stack.Team, posts int, l *listing) error {
+	pages := pagesOf(posts)
 	var floor []bare.Request
-	for _, page := range pagesOf(posts) {
-		var requests []bare.Request
-		for _, team := range teams {
-			requests = append(requests, bare.Request{
-				Method: http.MethodGet, URL: b.stack.APIURL("/posts") + "?" + page.query.Encode(), Key: team.Token, Status: http.StatusOK,
-			})
+	if l != nil {
+		size, err := checkPage(ctx, pages[0], b.lists(teams, pages[0])[0])
+		if err != nil {
+			return err
 		}
+		request, server, err := b.startFloor(ctx, size)
+		if err != nil {
+			return err
+		}
+		defer server.Kill()
+		floor = append(floor, request)
+	}
+	for _, page := range pages {
+		requests := b.lists(teams, page)
 		if l != nil {
-			size, err := checkPage(ctx, page, requests[len(requests)-1])
-			if err != nil {
-				return fmt.Errorf("%s: %w", page.name, err)
-			}
-			if floor == nil {
-				request, server, err := b.startFloor(ctx, size)
-				if err != nil {
-					return err
-				}
-				defer server.Kill()
-				floor = []bare.Request{request}
+			if _, err := checkPage(ctx, page, requests[len(requests)-1]); err != nil {
+				return err
 			}
 		}
-		floors, pages, err := b.alternate(ctx, floor, requests)
+		floors, latency, err := b.alternate(ctx, floor, requests)
 		if err != nil {
 			return fmt.Errorf("%s: %w", page.name, err)
 		}
 		if l == nil {
 			continue
 		}
-		l.add(page.name, floors, pages)
+		l.add(page.name, floors, latency)
 		b.logf("  B4: %d team(s), %s page: p50 %.2f ms, p99 %.2f ms; a bare server: p50 %.2f ms, p99 %.2f ms",
-			len(teams), page.name, pages.P50, pages.P99, floors.P50, floors.P99)
+			len(teams), page.name, latency.P50, latency.P99, floors.P50, floors.P99)
 	}
 	return nil
+}
+
+// lists returns requests for a page of each team.
+func (b *b4) lists(teams []stack.Team, page page) (requests []bare.Request) {
+	for _, team := range teams {
+		requests = append(requests, bare.Request{
+			Method: http.MethodGet, URL: b.stack.APIURL("/posts") + "?" + page.query.Encode(), Key: team.Token, Status: http.StatusOK,
+		})
+	}
+	return requests
 }
 
 // add adds the latency of a kind of page and of its floor.
@@ -301,16 +313,16 @@ func pagesOf(posts int) []page {
 func checkPage(ctx context.Context, page page, asked bare.Request) (size int, err error) {
 	var body json.RawMessage
 	if err := call(ctx, asked.Method, asked.URL, asked.Key, nil, &body); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%s page: %w", page.name, err)
 	}
 	var list struct {
 		Data []json.RawMessage `json:"data"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%s page: %w", page.name, err)
 	}
 	if len(list.Data) != page.posts {
-		return 0, fmt.Errorf("the page has %d posts, want %d", len(list.Data), page.posts)
+		return 0, fmt.Errorf("the %s page has %d posts, want %d", page.name, len(list.Data), page.posts)
 	}
 	return len(body), nil
 }
