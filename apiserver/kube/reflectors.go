@@ -24,7 +24,7 @@ type reflectors struct {
 
 // newReflectors returns a reflector for each scope. Its store calls listed after each list.
 func newReflectors(served configv1alpha1.Namespaces, newReflector func(namespace string, listed func()) *cache.Reflector) reflectors {
-	names := scopes(served)
+	names := served.Scopes()
 	r := reflectors{synced: make(chan struct{})}
 	var waiting atomic.Int64
 	waiting.Store(int64(len(names)))

@@ -18,15 +18,6 @@ import (
 	"github.com/herald-social/herald/internal/kubeclient"
 )
 
-// scopes returns the namespaces to watch separately. An installation for selected namespaces has permissions only in
-// these; one for all namespaces has a single watch of the whole cluster.
-func scopes(served configv1alpha1.Namespaces) []string {
-	if len(served) == 0 {
-		return []string{metav1.NamespaceAll}
-	}
-	return slices.Compact(slices.Sorted(slices.Values(served)))
-}
-
 // watched caches all resources of one kind, without managed fields and with only Herald's part of large metadata.
 // Cached objects are shared and must not be modified.
 type watched[T any, P object[T]] struct {
@@ -53,7 +44,7 @@ func watch[T any, P object[T]](client rest.Interface, resource string, served co
 	clock clock.PassiveClock,
 ) watched[T, P] {
 	w := watched[T, P]{kind: kind[T, P]{client, resource}}
-	for _, namespace := range scopes(served) {
+	for _, namespace := range served.Scopes() {
 		contact := &contact{clock: clock}
 		source := contact.observe(cache.NewListWatchFromClient(client, resource, namespace, fields.Everything()))
 		shared := cache.NewSharedIndexInformer(source, P(new(T)), 0, indexers)

@@ -211,11 +211,7 @@ func assignedBefore(ctx context.Context, api client.Reader, served configv1alpha
 		return nil, nil
 	}
 	unlabelled := map[string]bool{}
-	namespaces := []string(served)
-	if len(namespaces) == 0 {
-		namespaces = []string{metav1.NamespaceAll}
-	}
-	for _, namespace := range namespaces {
+	for _, namespace := range served.Scopes() {
 		if err := addUnlabelled(ctx, api, namespace, unlabelled); err != nil {
 			return nil, err
 		}

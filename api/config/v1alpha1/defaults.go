@@ -86,6 +86,15 @@ func (n Namespaces) Include(namespace string) bool {
 	return len(n) == 0 || slices.Contains(n, namespace)
 }
 
+// Scopes returns the namespaces to list and watch separately. An installation for selected namespaces has permissions
+// only in these; one for all namespaces has a single watch of the whole cluster.
+func (n Namespaces) Scopes() []string {
+	if len(n) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(n)))
+}
+
 // Off reports whether the endpoint is disabled.
 func (e Endpoint) Off() bool { return e.BindAddress == "" || e.BindAddress == "0" }
 

@@ -38,8 +38,8 @@ const (
 // releaseKind lists the objects of a kind page by page and releases them. It returns the number of objects with a
 // finalizer and the errors of individual objects; err is an error from listing them.
 func (r *run) releaseKind(ctx context.Context, k kind) (found int, failed []error, err error) {
-	namespaces := []string(r.Namespaces)
-	if len(namespaces) == 0 || k.everywhere {
+	namespaces := r.Namespaces.Scopes()
+	if k.everywhere {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	wanted, err := r.nameFilter(ctx, k)

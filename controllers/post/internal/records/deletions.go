@@ -75,11 +75,7 @@ func (d *deletions) Start(ctx context.Context) error {
 		running.Go(func() { d.releaseAll(ctx) })
 	}
 	posts := meta.Resource(v1alpha1.GroupVersion.WithResource("posts"))
-	namespaces := d.o.Namespaces
-	if len(namespaces) == 0 {
-		namespaces = []string{metav1.NamespaceAll}
-	}
-	for _, namespace := range namespaces {
+	for _, namespace := range d.o.Namespaces.Scopes() {
 		running.Go(func() { d.listAndWatch(ctx, posts.Namespace(namespace), namespace) })
 	}
 	<-ctx.Done()
