@@ -253,16 +253,16 @@ func (m *merger) position(k lists.SortKey) int {
 
 // cursor is a position in the list: the next posts from the cluster, the head and the segments.
 type cursor struct {
-	live, head, segment int
-	// places are those of the next posts from the cluster.
-	places []place
+	// live are the places of the next posts from the cluster, as many as the page needs.
+	live          []place
+	head, segment int
 	// rows are the segment's remaining visible rows, if read is true.
 	rows []*lists.Row
 	read bool
 }
 
-// seek returns the cursor after the first posts of the list.
-func (m *merger) seek(first int) cursor {
+// seek returns the cursor after the first posts of the list, for a page of the given size.
+func (m *merger) seek(first, size int) cursor {
 	// The last segment that starts before the position contains the last archived post before it.
 	segment := sort.Search(len(m.segments), func(i int) bool {
 		return m.sealedBefore(i)+m.besides(m.segments[i].First) >= first
@@ -275,7 +275,7 @@ func (m *merger) seek(first int) cursor {
 	}
 	others := first - sealed
 	c.head = sort.Search(len(m.head), func(j int) bool { return j+m.liveBefore(m.head[j].SortKey) >= others })
-	c.live = others - c.head
+	c.live = m.livePlaces(others-c.head, size)
 	return c
 }
 
@@ -286,9 +286,8 @@ func (m *merger) page(first, limit int, into []Summary) []Summary {
 	if first >= total {
 		return nil
 	}
-	c := m.seek(first)
 	size := min(limit, total-first)
-	c.places = m.livePlaces(c.live, size)
+	c := m.seek(first, size)
 	page := slices.Grow(into[:0], size)[:size]
 	for i := range page {
 		if m.missing.View != nil || !m.next(&c, &page[i]) {
@@ -305,11 +304,7 @@ func (m *merger) livePlaces(first, limit int) []place {
 		return nil
 	}
 	places := make([]place, 0, size)
-	from, _ := m.live.GetAt(first)
-	m.live.Ascend(from, func(i place) bool {
-		places = append(places, i)
-		return len(places) < size
-	})
+	visit(m.live, first, size, func(i place) { places = append(places, i) })
 	return places
 }
 
@@ -319,8 +314,8 @@ var last = lists.SortKey{DisplayAt: math.MinInt64}
 // next writes the post at the cursor to into, and advances.
 func (m *merger) next(c *cursor, into *Summary) bool {
 	live, head, sealed := last, last, last
-	if len(c.places) > 0 {
-		live = m.posts.key(c.places[0])
+	if len(c.live) > 0 {
+		live = m.posts.key(c.live[0])
 	}
 	if c.head < len(m.head) {
 		head = m.head[c.head].SortKey
@@ -344,8 +339,8 @@ func (m *merger) next(c *cursor, into *Summary) bool {
 	case live == last && head == last && sealed == last:
 		return false
 	case live.Compare(head) <= 0 && live.Compare(sealed) <= 0:
-		m.posts.summarise(c.places[0], into)
-		c.places = c.places[1:]
+		m.posts.summarise(c.live[0], into)
+		c.live = c.live[1:]
 	case head.Compare(sealed) <= 0:
 		summariseRow(m.head[c.head], into)
 		c.head++

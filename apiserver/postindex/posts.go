@@ -293,12 +293,23 @@ func (p *posts) page(f filter, first, limit int, into []Summary) (page []Summary
 	}
 	size := min(limit, total-first)
 	page = slices.Grow(into[:0], size)[:size]
-	from, _ := l.GetAt(first)
 	next := 0
-	l.Ascend(from, func(i place) bool {
+	visit(l, first, size, func(i place) {
 		p.summarise(i, &page[next])
 		next++
-		return next < size
 	})
 	return page, total
+}
+
+// visit calls f for the given number of posts of a list, starting at a position. The list must have that many.
+func visit(l *list, first, number int, f func(place)) {
+	if number <= 0 {
+		return
+	}
+	from, _ := l.GetAt(first)
+	l.Ascend(from, func(i place) bool {
+		f(i)
+		number--
+		return number > 0
+	})
 }

@@ -200,15 +200,11 @@ func (p *posts) matching(f filter, q *Search) *matches {
 		return found
 	}
 	meets := p.originsMeeting(c)
-	from, _ := l.GetAt(low)
-	left := high - low
-	l.Ascend(from, func(i place) bool {
+	visit(l, low, high-low, func(i place) {
 		e := p.at(i)
 		if (len(meets) == 0 || meets[e.origin]) && (c.Category == "" || p.kind(e).category == c.Category) && (!c.Unhandled || p.needsHandling(i)) && e.hasWords(c.Words) {
 			found.places = append(found.places, i)
 		}
-		left--
-		return left > 0
 	})
 	return found
 }
