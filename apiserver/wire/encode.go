@@ -177,17 +177,20 @@ func appendString[S ~string](b []byte, of S) []byte {
 // special contains the bytes that may need an escape, or be invalid: most strings have none.
 var special = func() (special [256]bool) {
 	for c := range special {
-		special[c] = c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf
+		special[c] = needsEscape(byte(c)) || c >= utf8.RuneSelf
 	}
 	return special
 }()
+
+// needsEscape reports whether a byte of a JSON string must be escaped (RFC 8259, section 7).
+func needsEscape(c byte) bool { return c < ' ' || c == '"' || c == '\\' }
 
 func appendEscaped(b []byte, s string) []byte {
 	b = append(b, '"')
 	from := 0
 	for i := range len(s) {
 		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
+		if !needsEscape(c) {
 			continue
 		}
 		b = append(b, s[from:i]...)
