@@ -58,12 +58,16 @@ type grown struct {
 // others, it measures each size once.
 type b12 struct {
 	*session
+	// name is the prefix of the teams' names, and firstAccount the number of their first account.
+	name         string
+	firstAccount int
+
 	sample *delivered
 	teams  []stack.Team
 }
 
 func runB12(ctx context.Context, s *session, r *report, id string) error {
-	b := &b12{session: s}
+	b := &b12{session: s, name: "growth", firstAccount: firstB12}
 	var all []grown
 	for _, teams := range growthSizes.teams {
 		if err := s.prepare(ctx, func() error { return b.addTeams(ctx, s.scaled(teams)) }); err != nil {
@@ -95,7 +99,7 @@ func (b *b12) addTeams(ctx context.Context, teams int) (err error) {
 	}
 	b.logf("  making %d teams with two accounts each", teams-len(b.teams))
 	first := len(b.teams)
-	added, err := b.stack.MakeTeams(ctx, fmt.Sprintf("growth-%d", teams), teams-first)
+	added, err := b.stack.MakeTeams(ctx, fmt.Sprintf("%s-%d", b.name, teams), teams-first)
 	if err != nil {
 		return err
 	}
@@ -104,7 +108,7 @@ func (b *b12) addTeams(ctx context.Context, teams int) (err error) {
 		numbers[i] = i
 	}
 	err = inParallel(ctx, numbers, func(ctx context.Context, i int) (err error) {
-		added[i].Connections, err = b.stack.Connect(ctx, v1alpha1.PlatformX, added[i].Namespace, firstB12+2*(first+i), 2)
+		added[i].Connections, err = b.stack.Connect(ctx, v1alpha1.PlatformX, added[i].Namespace, b.firstAccount+2*(first+i), 2)
 		return err
 	})
 	b.teams = append(b.teams, added...)
@@ -132,7 +136,7 @@ func (b *b12) measure(ctx context.Context, teams []stack.Team, posts int) (g *gr
 			g.APIServer = inMiB(now)
 		}
 	}
-	if g.List, err = b.requests(ctx, growthPages, b.pages(teams)); err != nil {
+	if g.List, err = b.requests(ctx, growthPages, b.lists(teams, nil)); err != nil {
 		return nil, err
 	}
 	creates, err := newPosts(b.stack.APIURL("/posts"), teams)
@@ -200,14 +204,6 @@ func (b *b12) awaitQuiet(ctx context.Context) error {
 		before = now
 		return quiet, nil
 	})
-}
-
-// pages returns requests for each team's first page.
-func (b *b12) pages(teams []stack.Team) (requests []bare.Request) {
-	for _, team := range teams {
-		requests = append(requests, bare.Request{Method: http.MethodGet, URL: b.stack.APIURL("/posts"), Key: team.Token, Status: http.StatusOK})
-	}
-	return requests
 }
 
 // newPosts returns requests that create a scheduled post of each team.

@@ -23,6 +23,8 @@ import (
 const (
 	// b13Waiting and b13Teams are the numbers of waiting posts and of their teams.
 	b13Waiting, b13Teams = 10_000, 100
+	// firstB13 is the first account number.
+	firstB13 = firstB12 + 100_000
 	// b13Due is the number of posts that become due during a rollout, one every b13Every.
 	b13Due   = 300
 	b13Every = 100 * time.Millisecond
@@ -57,7 +59,7 @@ type b13 struct {
 }
 
 func runB13(ctx context.Context, s *session, r *report, id string) error {
-	b := &b13{&b12{session: s}}
+	b := &b13{&b12{session: s, name: "rollout", firstAccount: firstB13}}
 	if err := s.prepare(ctx, func() error { return b.addTeams(ctx, s.scaled(b13Teams)) }); err != nil {
 		return err
 	}
@@ -103,12 +105,12 @@ func (b *b13) measure(ctx context.Context, result *handedOver) (err error) {
 	return errors.Join(b.stack.StopHerald(), stored.Remove(ctx), b.clearTeams(ctx, b.teams), b.clear(ctx))
 }
 
-// awaitShards waits until every stored post has a shard, and every replica holds one.
+// awaitShards waits until every stored post has a shard, and every replica holds a Lease.
 func (b *b13) awaitShards(ctx context.Context, of *handedOver) error {
 	if of.Shards == 1 {
 		return nil
 	}
-	return until(ctx, quietFor, "all posts are labelled, and every replica holds a shard", func(ctx context.Context) (bool, error) {
+	return until(ctx, quietFor, "all posts are labelled, and every replica holds a Lease", func(ctx context.Context) (bool, error) {
 		held, err := b.leasesByHolder(ctx)
 		if err != nil {
 			return false, err
@@ -172,21 +174,9 @@ func (b *b13) rollOut(ctx context.Context, result *handedOver, edit func(*config
 	if err != nil {
 		return err
 	}
-	shown, err := b.shown(ctx, texts.platforms)
-	if err != nil {
-		return err
-	}
-	var late []float64
-	for i := range shown {
-		if at, known := due[shown[i].Text]; known {
-			late = append(late, float64(shown[i].CreatedAt.Sub(at).Milliseconds()))
-		}
-	}
-	if len(late) != b13Due {
-		return fmt.Errorf("%d posts were due and %d published", b13Due, len(late))
-	}
-	result.P50, result.Max = measure.Quantile(late, 0.5), measure.Quantile(late, 1)
-	return nil
+	late, err := (&timely{b.session, texts}).lateness(ctx, due)
+	result.P50, result.Max = late.P50, late.Max
+	return err
 }
 
 // handOver stops a replica, and measures the time until others hold its Leases.

@@ -50,11 +50,11 @@ const (
 type listing struct {
 	Teams int `json:"teams"`
 	Posts int `json:"posts"`
-	// Pages are the latencies of each kind of page, the medians of its rounds. Floors are those of a bare HTTP server
-	// that sends the same number of bytes, whose rounds alternate with the page's.
+	// Pages has the latency of each kind of page. Floors has that of a bare HTTP server, which sends as many bytes as the
+	// first page and is measured in rounds that alternate with the page's. Both are medians of the rounds.
 	Pages  map[string]bare.Latency `json:"pages_ms"`
 	Floors map[string]bare.Latency `json:"floors_ms"`
-	// P99 is that of the slowest page compared with its floor, whose P99 is FloorP99.
+	// P99 and FloorP99 belong to the page that is slowest in relation to its floor.
 	P99      float64 `json:"p99_ms"`
 	FloorP99 float64 `json:"floor_p99_ms"`
 	// BytesPerPost is the increase in resident memory due to a post, after the same requests.
@@ -174,7 +174,7 @@ func (b *b4) requestPages(ctx context.Context, teams []stack.Team, posts int, l 
 	pages := pagesOf(posts)
 	var floor []bare.Request
 	if l != nil {
-		size, err := checkPage(ctx, pages[0], b.lists(teams, pages[0])[0])
+		size, err := checkPage(ctx, pages[0], b.lists(teams, pages[0].query)[0])
 		if err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (b *b4) requestPages(ctx context.Context, teams []stack.Team, posts int, l 
 		floor = append(floor, request)
 	}
 	for _, page := range pages {
-		requests := b.lists(teams, page)
+		requests := b.lists(teams, page.query)
 		if l != nil {
 			if _, err := checkPage(ctx, page, requests[len(requests)-1]); err != nil {
 				return err
@@ -204,16 +204,6 @@ func (b *b4) requestPages(ctx context.Context, teams []stack.Team, posts int, l 
 			len(teams), page.name, latency.P50, latency.P99, floors.P50, floors.P99)
 	}
 	return nil
-}
-
-// lists returns requests for a page of each team.
-func (b *b4) lists(teams []stack.Team, page page) (requests []bare.Request) {
-	for _, team := range teams {
-		requests = append(requests, bare.Request{
-			Method: http.MethodGet, URL: b.stack.APIURL("/posts") + "?" + page.query.Encode(), Key: team.Token, Status: http.StatusOK,
-		})
-	}
-	return requests
 }
 
 // add adds the latency of a kind of page and of its floor.
@@ -251,14 +241,6 @@ func (b *b4) alternate(ctx context.Context, floor, herald []bare.Request) (floor
 		}
 	}
 	return medianLatency(rounds[0]), medianLatency(rounds[1]), nil
-}
-
-func medianLatency(rounds []bare.Latency) bare.Latency {
-	var p50, p99, most []float64
-	for _, latency := range rounds {
-		p50, p99, most = append(p50, latency.P50), append(p99, latency.P99), append(most, latency.Max)
-	}
-	return bare.Latency{P50: measure.Median(p50), P99: measure.Median(p99), Max: measure.Median(most)}
 }
 
 // requestAll sends the requests in order and returns their latency.

@@ -195,19 +195,15 @@ func (b *b8) measurePages(ctx context.Context, teams []stack.Team, numbers []int
 			Key: teams[i%len(teams)].Token, Status: http.StatusOK,
 		})
 	}
-	var p50, p99, most []float64
+	var rounds []bare.Latency
 	for range b.rounds {
-		child, err := b.bare(ctx, bare.Ask, "", bare.Config{
+		latency, err := b.measureLatency(ctx, bare.Config{
 			Processor: measure.ClientProcessor, InFlight: archiveInFlight, Warm: len(requests) / 4, Count: max(b.b4Asks/10, len(requests)), Requests: requests,
 		})
 		if err != nil {
 			return bare.Latency{}, err
 		}
-		result, err := child.Finish()
-		if err != nil {
-			return bare.Latency{}, err
-		}
-		p50, p99, most = append(p50, result.Latency.P50), append(p99, result.Latency.P99), append(most, result.Latency.Max)
+		rounds = append(rounds, latency)
 	}
-	return bare.Latency{P50: measure.Median(p50), P99: measure.Median(p99), Max: measure.Median(most)}, nil
+	return medianLatency(rounds), nil
 }

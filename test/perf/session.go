@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,6 +153,25 @@ func (s *session) measureLatency(ctx context.Context, config bare.Config) (bare.
 		return bare.Latency{}, err
 	}
 	return *result.Latency, nil
+}
+
+// medianLatency returns the medians of several rounds.
+func medianLatency(rounds []bare.Latency) bare.Latency {
+	var p50, p99, most []float64
+	for _, latency := range rounds {
+		p50, p99, most = append(p50, latency.P50), append(p99, latency.P99), append(most, latency.Max)
+	}
+	return bare.Latency{P50: measure.Median(p50), P99: measure.Median(p99), Max: measure.Median(most)}
+}
+
+// lists returns a request of each team for a page of its posts.
+func (s *session) lists(teams []stack.Team, query url.Values) (requests []bare.Request) {
+	for _, team := range teams {
+		requests = append(requests, bare.Request{
+			Method: http.MethodGet, URL: s.stack.APIURL("/posts") + "?" + query.Encode(), Key: team.Token, Status: http.StatusOK,
+		})
+	}
+	return requests
 }
 
 // awaitNone waits until no post matches the field selector, and returns the time.

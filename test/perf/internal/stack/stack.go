@@ -207,13 +207,16 @@ func (s *Stack) StartReplica(ctx context.Context, n, managers int, edit func(*co
 }
 
 // StopReplica stops the n-th manager of StartReplicas with SIGTERM, and waits for it to exit.
-func (s *Stack) StopReplica(n int) {
+func (s *Stack) StopReplica(n int) { s.detach(ReplicaName(n)).Stop(nil) }
+
+// detach removes a process from those that StopHerald stops, and returns it.
+func (s *Stack) detach(name string) *supervisor.Child {
 	s.mu.Lock()
-	at := slices.IndexFunc(s.herald, func(c *supervisor.Child) bool { return c.Name == ReplicaName(n) })
-	replica := s.herald[at]
+	defer s.mu.Unlock()
+	at := slices.IndexFunc(s.herald, func(c *supervisor.Child) bool { return c.Name == name })
+	child := s.herald[at]
 	s.herald = slices.Delete(s.herald, at, at+1)
-	s.mu.Unlock()
-	replica.Stop(nil)
+	return child
 }
 
 // ReplicaName returns the name of the n-th manager of StartReplicas, which is also its identity in Leases.
@@ -233,8 +236,7 @@ func (s *Stack) StartManager() {
 
 // KillManager kills the manager as kill -9 does, and waits for it to exit.
 func (s *Stack) KillManager() error {
-	at := slices.IndexFunc(s.herald, func(c *supervisor.Child) bool { return c.Name == processes.Manager })
-	manager := s.herald[at]
+	manager := s.detach(processes.Manager)
 	process, err := os.FindProcess(manager.PID())
 	if err == nil {
 		err = process.Kill()
@@ -243,7 +245,6 @@ func (s *Stack) KillManager() error {
 		return fmt.Errorf("kill the manager: %w", err)
 	}
 	manager.Stop(nil)
-	s.herald = slices.Delete(s.herald, at, at+1)
 	return nil
 }
 
