@@ -124,7 +124,7 @@ func (f *figure) draw(sizes []size) (*plot.Plot, error) {
 		p.Add(line, points)
 		p.Legend.Add(fmt.Sprintf("teams: %d", teams), line, points)
 	}
-	// The legend needs space above the lines, and the outer labels need space beside them.
+	// The legend is drawn above the lines, and the outer labels extend beyond the first and the last point.
 	p.Y.Min, p.Y.Max = 0, 1.5*p.Y.Max
 	p.X.Min, p.X.Max = 0.7*p.X.Min, 1.5*p.X.Max
 	return p, nil

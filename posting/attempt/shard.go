@@ -10,9 +10,9 @@ import (
 )
 
 // ClosedUntil returns the time until which an attempt closes its account for the process that holds a version of the
-// account's shard, or zero if the attempt does not close it: another process has claimed it, and may be calling the
-// platform until then. Attempts without a version are those of a process without shards. The account opens earlier if
-// the end of the call is recorded. It does not wait for a lookup, which may fail for an hour.
+// account's shard: another process has claimed the attempt, and may call the platform until that time. It returns zero if
+// the attempt does not close the account. A process without shards stores no version. The account opens earlier if a
+// process records the end of the call. It does not wait for a lookup, which may fail for an hour.
 func ClosedUntil(a *v1alpha1.Attempt, version string, timing Timing) time.Time {
 	switch {
 	case !IsOpen(a), a.Shard == version:

@@ -99,8 +99,8 @@ func (r *Replica) validity() time.Duration {
 	return r.o.Times.RenewDeadline.Duration - r.o.Times.RetryPeriod.Duration
 }
 
-// writeUntil returns the time until which a step, which began at the given time, may write other Leases before it renews
-// the member Lease. The last write and the renewal then have half of the validity.
+// writeUntil returns the deadline for a step's writes to other Leases, after which the step renews the member Lease.
+// Half of the validity remains for the last write and the renewal. began is the start of the step.
 func (r *Replica) writeUntil(began time.Time) time.Time {
 	if at := r.renewed.Load(); at != nil {
 		began = *at
