@@ -163,7 +163,8 @@ func (l *Lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 }
 
 // Get implements resourcelock.Interface. While another process holds the lease, it blocks until that process releases
-// the lease or stops renewing it.
+// the lease or stops renewing it. An expired lease is returned without a holder: the election counts from its own first
+// sight of a record, which is when this returns, and would wait for the duration again.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.read(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() {
@@ -174,10 +175,19 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	if l.hasEnded() {
 		return &resourcelock.LeaderElectionRecord{HolderIdentity: l.Identity()}, nil, nil
 	}
-	if err != nil || record.HolderIdentity == l.Identity() || record.HolderIdentity == "" || !l.waitReleased(ctx) {
+	if err != nil || record.HolderIdentity == l.Identity() || record.HolderIdentity == "" {
 		return record, raw, err
 	}
-	return l.read(ctx)
+	last, ended := l.waitReleased(ctx, record)
+	if !ended {
+		return record, raw, nil
+	}
+	record, raw, err = l.read(ctx)
+	if err == nil && record.HolderIdentity == last.HolderIdentity && record.RenewTime.Equal(&last.RenewTime) {
+		// If the holder renews it after this read, the election's write conflicts.
+		record.HolderIdentity = ""
+	}
+	return record, raw, err
 }
 
 func (l *Lock) read(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
@@ -186,38 +196,46 @@ func (l *Lock) read(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	return l.Interface.Get(ctx)
 }
 
-// waitReleased returns true as soon as the lease has no holder. It returns false if the holder has not renewed the
-// lease for its duration, or if the lease cannot be watched; the election then retries after its pause.
-func (l *Lock) waitReleased(ctx context.Context) bool {
+// waitReleased waits until the lease has no holder, or until the holder has not renewed it for its duration. It returns the
+// last record that it has seen, starting with a given one, and false if the lease cannot be watched; the election then
+// retries after its pause.
+func (l *Lock) waitReleased(ctx context.Context, seen *resourcelock.LeaderElectionRecord) (last *resourcelock.LeaderElectionRecord, ended bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changes, err := l.watch(ctx)
 	if err != nil {
-		return false
+		return nil, false
 	}
 	defer changes.Stop()
-	expiry := l.clock.NewTimer(l.duration)
+	expiry := l.clock.NewTimer(l.lasts(seen))
 	defer expiry.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return false
+			return nil, false
 		case <-expiry.C():
-			return false
+			return seen, true
 		case change, open := <-changes.ResultChan():
 			if !open {
-				return false
+				return nil, false
 			}
 			lease, ok := change.Object.(*coordinationv1.Lease)
 			if !ok {
-				return false
+				return nil, false
 			}
-			if change.Type == watch.Deleted || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-				return true
+			seen = resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec)
+			if change.Type == watch.Deleted || seen.HolderIdentity == "" {
+				return seen, true
 			}
-			expiry.Reset(l.duration)
+			expiry.Reset(l.lasts(seen))
 		}
 	}
+}
+
+// lasts returns how long a lease lasts after a renewal. Its holder may be configured with a longer duration than this
+// process.
+func (l *Lock) lasts(record *resourcelock.LeaderElectionRecord) time.Duration {
+	return max(l.duration, time.Duration(record.LeaseDurationSeconds)*time.Second)
 }
 
 // Release releases the lease if this process holds it, so that another process can acquire it immediately. This

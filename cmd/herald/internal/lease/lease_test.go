@@ -4,7 +4,9 @@
 package lease
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"testing"
@@ -12,7 +14,9 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -32,14 +36,16 @@ type memoryLock struct {
 	slow time.Duration
 }
 
-func (*memoryLock) Identity() string { return "us" }
-func (*memoryLock) Describe() string { return "herald/herald-manager" }
+func (*memoryLock) Identity() string   { return "us" }
+func (*memoryLock) Describe() string   { return "herald/herald-manager" }
+func (*memoryLock) RecordEvent(string) {}
 
 func (l *memoryLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	found := l.record
-	return &found, nil, l.err
+	raw, err := json.Marshal(found)
+	return &found, raw, cmp.Or(l.err, err)
 }
 
 func (l *memoryLock) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
@@ -58,6 +64,23 @@ func (l *memoryLock) put(by string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.record, l.err = holderRecord(by), err
+}
+
+// renew simulates a renewal by another process, and returns its time.
+func (l *memoryLock) renew(by string) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.record.HolderIdentity == by {
+		l.record.RenewTime = metav1.Now()
+	}
+	return l.record.RenewTime.Time
+}
+
+// lease returns the lease as a watch delivers it.
+func (l *memoryLock) lease() *coordinationv1.Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return &coordinationv1.Lease{Spec: resourcelock.LeaderElectionRecordToLeaseSpec(&l.record)}
 }
 
 func holderRecord(by string) resourcelock.LeaderElectionRecord {
@@ -146,7 +169,7 @@ func TestWaiting(t *testing.T) {
 				time.Sleep(lasts - time.Second) //nolint:forbidigo // in a bubble of synctest
 				renewal(changes, "them")
 			}
-		}, nil, 3*(lasts-time.Second) + lasts, "them"},
+		}, nil, 3*(lasts-time.Second) + lasts, ""},
 		"WatchEnds": {"watches end regularly, so the election reads the lease again", func(_ *memoryLock, changes *watch.FakeWatcher) {
 			time.Sleep(release) //nolint:forbidigo // in a bubble of synctest
 			changes.Stop()
@@ -172,6 +195,71 @@ func TestWaiting(t *testing.T) {
 		})
 	}
 }
+
+// The election of a waiting process acquires the lease of a killed leader as soon as it expires.
+func TestTakesOver(t *testing.T) {
+	const retry, life = 2 * time.Second, 10 * time.Minute
+	renewals := func(m *memoryLock, send func(*coordinationv1.Lease)) (last time.Time) {
+		for range life / lasts * 2 {
+			time.Sleep(lasts / 2) //nolint:forbidigo // in a bubble of synctest
+			last = m.renew("them")
+			send(m.lease())
+		}
+		return last
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		// holder renews the lease until it is killed, and returns the time of the last renewal.
+		holder func(m *memoryLock, changes *watch.FakeWatcher) (last time.Time)
+		// duration is that of the holder.
+		duration         time.Duration
+		earliest, latest time.Duration
+	}{
+		"KilledBefore": {"the holder was killed before this process started", func(*memoryLock, *watch.FakeWatcher) time.Time { return time.Now() }, lasts, lasts, lasts},
+		"Killed": {"the process has waited beside a healthy leader", func(m *memoryLock, changes *watch.FakeWatcher) time.Time {
+			return renewals(m, func(l *coordinationv1.Lease) { changes.Modify(l) })
+		}, lasts, lasts, lasts},
+		"Patient": {"the holder is configured with a longer duration", func(m *memoryLock, changes *watch.FakeWatcher) time.Time {
+			return renewals(m, func(l *coordinationv1.Lease) { changes.Modify(l) })
+		}, 3 * lasts, 3 * lasts, 3 * lasts},
+		"SilentWatch": {"a watch that delivers nothing must not depose a healthy leader", func(m *memoryLock, _ *watch.FakeWatcher) time.Time {
+			return renewals(m, func(*coordinationv1.Lease) {})
+		}, lasts, lasts, 3*lasts + 3*retry},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory, changes := &memoryLock{record: holderRecord("them")}, watch.NewFakeWithOptions(watch.FakeOptions{ChannelSize: 100})
+				memory.record.LeaseDurationSeconds = int(tc.duration.Seconds())
+				lock := &Lock{Interface: memory, duration: lasts, renewDeadline: time.Hour, stop: func() {}, clock: clock.RealClock{}, watch: func(context.Context) (watch.Interface, error) {
+					return unstopped{changes}, nil
+				}}
+				ctx, cancel := context.WithCancel(t.Context())
+				acquired := make(chan time.Time, 1)
+				elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+					Lock: lock, LeaseDuration: lasts, RenewDeadline: lasts / 2, RetryPeriod: retry,
+					Callbacks: leaderelection.LeaderCallbacks{
+						OnStartedLeading: func(context.Context) { acquired <- time.Now() },
+						OnStoppedLeading: func() {},
+					},
+				})
+				must.Succeed(t, err)
+				done := make(chan struct{})
+				go func() { elector.Run(ctx); close(done) }()
+				last := tc.holder(memory, changes)
+				if after := (<-acquired).Sub(last); after < tc.earliest || after > tc.latest {
+					t.Errorf("%s: acquired %s after the last renewal, want %s to %s", tc.reason, after, tc.earliest, tc.latest)
+				}
+				cancel()
+				<-done
+			})
+		})
+	}
+}
+
+// unstopped is a watch that several waits use one after the other.
+type unstopped struct{ watch.Interface }
+
+func (unstopped) Stop() {}
 
 // A leader that cannot renew the lease shuts down gracefully, so that running calls finish and are recorded before the
 // election would exit the process.
