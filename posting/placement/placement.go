@@ -42,9 +42,9 @@ func Names(shards int) []string {
 }
 
 // Decide returns the steps that give each team a shard, in the order of the teams' names. A new team gets the shard of
-// the teams that it shares an account with or, without such a team, the shard with the fewest unfinished posts. Teams
-// that share an account, but not a shard, are moved to the shard of most of their posts. A team is also moved if its
-// shard no longer exists, but never to divide the posts more evenly, and not while another move lasts.
+// the teams that it shares an account with or, without such a team, the shard with the smallest load. Teams that share an
+// account, but not a shard, are moved to the shard of most of their posts. A team is also moved if its shard no longer
+// exists, but never to divide the posts more evenly, and not while another move lasts.
 func Decide(teams []Team, shards int) []Step {
 	teams = slices.Clone(teams)
 	slices.SortFunc(teams, func(a, b Team) int { return cmp.Compare(a.Name, b.Name) })
@@ -64,15 +64,25 @@ func Decide(teams []Team, shards int) []Step {
 	return steps
 }
 
-// load is the work of one shard.
-type load struct{ posts, teams int64 }
+// loads are the loads of the shards. A shard's load is the sum of its teams' unfinished posts, where a team counts for at
+// least the average of all teams: it will have about as many, while one that was just created has none. If only the posts
+// counted, all teams that are created together would belong to one shard.
+type loads struct {
+	of      map[string]int64
+	average int64
+}
 
-type loads map[string]*load
-
-func newLoads(teams []Team, shards int) loads {
-	l := loads{}
+func newLoads(teams []Team, shards int) *loads {
+	l := &loads{of: map[string]int64{}, average: 1}
 	for _, name := range Names(shards) {
-		l[name] = &load{}
+		l.of[name] = 0
+	}
+	var posts int64
+	for i := range teams {
+		posts += teams[i].Posts
+	}
+	if len(teams) > 0 {
+		l.average = max(posts/int64(len(teams)), 1)
 	}
 	for i := range teams {
 		l.add(teams[i].Shard, teams[i].Posts)
@@ -80,36 +90,32 @@ func newLoads(teams []Team, shards int) loads {
 	return l
 }
 
-// add adds a team's posts to a shard, if it exists.
-func (l loads) add(shard string, posts int64) {
-	if of := l[shard]; of != nil {
-		of.posts += posts
-		of.teams++
+// add adds a team with a number of posts to a shard, if it exists.
+func (l *loads) add(shard string, posts int64) {
+	if _, exists := l.of[shard]; exists {
+		l.of[shard] += max(posts, l.average)
 	}
 }
 
-// home returns the shard of a group: the one with most of the group's posts. If no team of the group has a shard, it
-// returns the shard with the fewest posts and, among those, the fewest teams.
-func (l loads) home(group []Team) string {
-	held := map[string]*load{}
-	for i := range group {
-		if l[group[i].Shard] == nil {
-			continue
+// home returns the shard of a group: the one with most of the group's posts and, among those, most of its teams. If no
+// team of the group has a shard, it returns the one with the smallest load.
+func (l *loads) home(group []Team) string {
+	posts, teams := map[string]int64{}, map[string]int{}
+	for _, t := range group {
+		if _, exists := l.of[t.Shard]; exists {
+			posts[t.Shard] += t.Posts
+			teams[t.Shard]++
 		}
-		if held[group[i].Shard] == nil {
-			held[group[i].Shard] = &load{}
-		}
-		loads(held).add(group[i].Shard, group[i].Posts)
 	}
-	if len(held) > 0 {
-		return first(held, func(a, b *load) int { return cmp.Or(cmp.Compare(b.posts, a.posts), cmp.Compare(b.teams, a.teams)) })
+	if len(posts) > 0 {
+		return first(posts, func(a, b string) int { return cmp.Or(cmp.Compare(posts[b], posts[a]), cmp.Compare(teams[b], teams[a])) })
 	}
-	return first(l, func(a, b *load) int { return cmp.Or(cmp.Compare(a.posts, b.posts), cmp.Compare(a.teams, b.teams)) })
+	return first(l.of, func(a, b string) int { return cmp.Compare(l.of[a], l.of[b]) })
 }
 
 // first returns the first shard in an order. The lowest name comes first among equal ones.
-func first(of map[string]*load, order func(a, b *load) int) string {
-	return slices.MinFunc(slices.Collect(maps.Keys(of)), func(a, b string) int { return cmp.Or(order(of[a], of[b]), cmp.Compare(a, b)) })
+func first(of map[string]int64, order func(a, b string) int) string {
+	return slices.MinFunc(slices.Collect(maps.Keys(of)), func(a, b string) int { return cmp.Or(order(a, b), cmp.Compare(a, b)) })
 }
 
 // byAccount divides teams into groups that share accounts, directly or through other teams. The groups have the order of

@@ -93,11 +93,20 @@ func (t *team) verified(ctx context.Context, name string) {
 
 // newTeamOn creates a team without files, with accounts on some platforms.
 func newTeamOn(ctx context.Context, platforms ...v1alpha1.Platform) *team {
+	return newTeamIn(ctx, "", platforms...)
+}
+
+// newTeamIn is like newTeamOn, for a team of a given shard, unless the leader assigns another one first.
+func newTeamIn(ctx context.Context, shard string, platforms ...v1alpha1.Platform) *team {
 	t := &team{
 		namespace: fmt.Sprintf("crash-%d", serial.Add(1)),
 		accounts:  map[v1alpha1.Platform]sandboxtest.Account{}, hashes: map[string]string{},
 	}
-	create(ctx, &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace}})
+	of := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace}}
+	create(ctx, of)
+	if of.Status.Shard = shard; shard != "" {
+		_ = k8s.Status().Update(ctx, of) // a conflict means that the leader was faster
+	}
 	for _, name := range platforms {
 		t.connect(ctx, name)
 	}
