@@ -86,8 +86,9 @@ func New(o Options) (*Reconciler, error) {
 	o.Events = conditions.NewEventRecorder(o.Events, o.Client.Scheme(), o.Clock)
 	r := &Reconciler{
 		o: o, scheduler: dispatch.NewScheduler(o.MaxConcurrentReconciles).WithArmed(o.MaxArmedCalls), states: newPostStates(),
-		owners: lookup.NewOwners(o.APIReader, o.Clock), recorder: newRecorder(o.Events, o.Clock),
+		owners: lookup.NewOwners(o.APIReader, o.Clock),
 	}
+	r.recorder = newRecorder(o.Events, o.Clock, r.scheduler.Busy)
 	r.queue = newPostQueue(&r.o, r.states)
 	r.crowds = newCrowds(&r.o, r.queue)
 	r.sharding, r.arrivals = newSharding(&r.o, r.scheduler), newArrivals(&r.o)

@@ -34,13 +34,9 @@ const (
 	// allWarningsPerSecond and allWarningsBurst limit all teams' warnings: a tenth of the API server's writes of posts.
 	allWarningsPerSecond = 20
 	allWarningsBurst     = 500
-	// Each team may emit finalBurst final events at once, and then finalPerSecond. All teams together may emit 40 per
-	// second, a sixth of the 250 writes per second in the benchmark B2: 3.4 million targets per day. The last of B2's
-	// 10,000 final events is written four minutes after the posts were due.
-	finalPerSecond    = 20
-	finalBurst        = 100
-	allFinalPerSecond = 40
-	allFinalBurst     = 500
+	// Each team may emit finalBurst final events at once, and then finalPerSecond. See finalPace for all teams.
+	finalPerSecond = 20
+	finalBurst     = 100
 	// From manyTeams teams on, a team's limits are dropped after quietFor without an event, when they are full again
 	// anyway.
 	manyTeams = 1000
@@ -53,8 +49,11 @@ type recorder struct {
 	events events.EventRecorder
 	clock  clock.Clock
 
+	// warnings and finals limit the events of all teams.
+	warnings *rate.Limiter
+	finals   *finalPace
+
 	mu    sync.Mutex
-	all   eventBudget
 	teams map[string]*eventBudget
 }
 
@@ -63,10 +62,11 @@ type eventBudget struct {
 	used            time.Time
 }
 
-func newRecorder(to events.EventRecorder, clk clock.Clock) *recorder {
+// newRecorder returns a recorder. busy reports whether posts wait for their turn.
+func newRecorder(to events.EventRecorder, clk clock.Clock, busy func() bool) *recorder {
 	return &recorder{
 		events: to, clock: clk, teams: map[string]*eventBudget{},
-		all: eventBudget{warnings: rate.NewLimiter(allWarningsPerSecond, allWarningsBurst), final: rate.NewLimiter(allFinalPerSecond, allFinalBurst)},
+		warnings: rate.NewLimiter(allWarningsPerSecond, allWarningsBurst), finals: newFinalPace(clk, busy),
 	}
 }
 
@@ -164,7 +164,7 @@ func (r *recorder) warn(s subject, reason, message string) {
 	if r.events == nil {
 		return
 	}
-	if now := r.clock.Now(); r.budget(s.namespace).warnings.AllowN(now, 1) && r.all.warnings.AllowN(now, 1) {
+	if now := r.clock.Now(); r.budget(s.namespace).warnings.AllowN(now, 1) && r.warnings.AllowN(now, 1) {
 		r.emit(s, delivery.Event{Warning: true, Reason: reason, Message: message})
 	}
 }
@@ -175,24 +175,16 @@ func (r *recorder) emitFinal(s subject, e delivery.Event) {
 	if r.events == nil {
 		return
 	}
-	paces := []*rate.Limiter{r.budget(s.namespace).final, r.all.final}
-	for i, pace := range paces {
-		if pause := reserve(pace, r.clock.Now()); pause > 0 {
-			go r.emitAfter(s, e, pause, paces[i+1:])
-			return
-		}
+	emit := func() { r.finals.add(func() { r.emit(s, e) }) }
+	pause := reserve(r.budget(s.namespace).final, r.clock.Now())
+	if pause == 0 {
+		emit()
+		return
 	}
-	r.emit(s, e)
-}
-
-func (r *recorder) emitAfter(s subject, e delivery.Event, pause time.Duration, paces []*rate.Limiter) {
-	<-r.clock.After(pause)
-	for _, pace := range paces {
-		if pause := reserve(pace, r.clock.Now()); pause > 0 {
-			<-r.clock.After(pause)
-		}
-	}
-	r.emit(s, e)
+	go func() {
+		<-r.clock.After(pause)
+		emit()
+	}()
 }
 
 func reserve(pace *rate.Limiter, now time.Time) time.Duration {

@@ -43,6 +43,9 @@ func (h *heard) counts() map[string]int {
 
 var _ events.EventRecorder = (*heard)(nil)
 
+// idle reports that no posts wait.
+func idle() bool { return false }
+
 // TestEventsOfTeams: a team with excessive events does not silence others, and every target gets its final event.
 func TestEventsOfTeams(t *testing.T) {
 	about := func(namespace string) subject {
@@ -86,7 +89,7 @@ func TestEventsOfTeams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, clk := &heard{of: map[string]int{}}, clocktesting.NewFakeClock(nine)
-			tc.tell(newRecorder(got, clk))
+			tc.tell(newRecorder(got, clk, idle))
 			if tc.atOnce != nil && !maps.Equal(got.counts(), tc.atOnce) {
 				t.Errorf("got %v first, want %v: %s", got.counts(), tc.atOnce, tc.reason)
 			}
@@ -108,7 +111,7 @@ func TestEventsOfTeams(t *testing.T) {
 		})
 	}
 	clk := clocktesting.NewFakeClock(nine)
-	r := newRecorder(&heard{of: map[string]int{}}, clk)
+	r := newRecorder(&heard{of: map[string]int{}}, clk, idle)
 	for n := range 3 * manyTeams {
 		warn(r, fmt.Sprint(n), 1)
 		clk.Step(time.Second)
