@@ -202,17 +202,20 @@ func passPause(ctx context.Context, p *v1alpha1.Post) {
 		return
 	}
 	target := &now.Status.Targets[0]
+	// Without a time for the next attempt, the post waits for the connection's limit.
 	pauses := target.Reason == v1alpha1.ReasonRateLimited || target.Reason == v1alpha1.ReasonPlatformUnavailable
-	if target.NextTryAt == nil || !pauses || time.Until(target.NextTryAt.Time) < 2*time.Second {
+	if !pauses || target.NextTryAt != nil && time.Until(target.NextTryAt.Time) < 2*time.Second {
 		return
 	}
 	var conn v1alpha1.Connection
 	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: p.Spec.Targets[0].ConnectionRef.Name}, &conn)).To(Succeed())
 	conn.Status.RateLimitedUntil, conn.Status.AppRateLimitedUntil, conn.Status.RateLimits = nil, nil, nil
-	target.NextTryAt = v1alpha1.NewTimePtr(time.Now())
 	// On a conflict with the manager, the next poll repeats the update.
 	Expect(client.IgnoreNotFound(ignoreConflict(k8s.Status().Update(ctx, &conn)))).To(Succeed())
-	Expect(ignoreConflict(k8s.Status().Update(ctx, now))).To(Succeed())
+	if target.NextTryAt != nil {
+		target.NextTryAt = v1alpha1.NewTimePtr(time.Now())
+		Expect(ignoreConflict(k8s.Status().Update(ctx, now))).To(Succeed())
+	}
 }
 
 func ignoreConflict(err error) error {
