@@ -56,6 +56,12 @@ type Lock struct {
 	// writing is held while the lease is read or written.
 	writing sync.Mutex
 
+	// sight is the last record of another holder, and when Get saw it first. Only the election calls Get.
+	sight struct {
+		record resourcelock.LeaderElectionRecord
+		at     time.Time
+	}
+
 	mu sync.Mutex
 	// renewed is when this process last wrote the lease as leader, or zero if it does not lead.
 	renewed time.Time
@@ -163,8 +169,8 @@ func (l *Lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 }
 
 // Get implements resourcelock.Interface. While another process holds the lease, it blocks until that process releases
-// the lease or stops renewing it. An expired lease is returned without a holder: the election counts from its own first
-// sight of a record, which is when this returns, and would wait for the duration again.
+// the lease or stops renewing it. An expired lease is returned without a holder: the election measures the duration from
+// the moment at which this method returns a record, and would wait for it again.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.read(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() {
@@ -175,16 +181,12 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	if l.hasEnded() {
 		return &resourcelock.LeaderElectionRecord{HolderIdentity: l.Identity()}, nil, nil
 	}
-	if err != nil || record.HolderIdentity == l.Identity() || record.HolderIdentity == "" {
+	if err != nil || record.HolderIdentity == l.Identity() || record.HolderIdentity == "" || !l.waitReleased(ctx, record) {
 		return record, raw, err
 	}
-	last, ended := l.waitReleased(ctx, record)
-	if !ended {
-		return record, raw, nil
-	}
 	record, raw, err = l.read(ctx)
-	if err == nil && record.HolderIdentity == last.HolderIdentity && record.RenewTime.Equal(&last.RenewTime) {
-		// If the holder renews it after this read, the election's write conflicts.
+	if err == nil && l.remaining(record) <= 0 {
+		// If the holder renews the lease after this read, the election's write fails with a conflict.
 		record.HolderIdentity = ""
 	}
 	return record, raw, err
@@ -196,46 +198,52 @@ func (l *Lock) read(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	return l.Interface.Get(ctx)
 }
 
-// waitReleased waits until the lease has no holder, or until the holder has not renewed it for its duration. It returns the
-// last record that it has seen, starting with a given one, and false if the lease cannot be watched; the election then
-// retries after its pause.
-func (l *Lock) waitReleased(ctx context.Context, seen *resourcelock.LeaderElectionRecord) (last *resourcelock.LeaderElectionRecord, ended bool) {
+// waitReleased waits until a lease with the given record has no holder or has expired. It returns false if the lease
+// cannot be watched any longer; the election then retries after its pause.
+func (l *Lock) waitReleased(ctx context.Context, record *resourcelock.LeaderElectionRecord) bool {
+	expiry := l.clock.NewTimer(l.remaining(record))
+	defer expiry.Stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	opening := l.clock.AfterFunc(l.renewDeadline, cancel)
 	changes, err := l.watch(ctx)
+	opening.Stop()
 	if err != nil {
-		return nil, false
+		return false
 	}
 	defer changes.Stop()
-	expiry := l.clock.NewTimer(l.lasts(seen))
-	defer expiry.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil, false
+			return false
 		case <-expiry.C():
-			return seen, true
+			return true
 		case change, open := <-changes.ResultChan():
 			if !open {
-				return nil, false
+				return false
 			}
 			lease, ok := change.Object.(*coordinationv1.Lease)
 			if !ok {
-				return nil, false
+				return false
 			}
-			seen = resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec)
-			if change.Type == watch.Deleted || seen.HolderIdentity == "" {
-				return seen, true
+			record = resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec)
+			if change.Type == watch.Deleted || record.HolderIdentity == "" {
+				return true
 			}
-			expiry.Reset(l.lasts(seen))
+			expiry.Reset(l.remaining(record))
 		}
 	}
 }
 
-// lasts returns how long a lease lasts after a renewal. Its holder may be configured with a longer duration than this
-// process.
-func (l *Lock) lasts(record *resourcelock.LeaderElectionRecord) time.Duration {
-	return max(l.duration, time.Duration(record.LeaseDurationSeconds)*time.Second)
+// remaining returns the time until a lease with the given record expires, measured from the first sight of the record: the
+// times in it come from another machine's clock, which may be wrong. Its holder may be configured with a longer duration
+// than this process.
+func (l *Lock) remaining(record *resourcelock.LeaderElectionRecord) time.Duration {
+	now, seen := l.clock.Now(), &l.sight.record
+	if record.HolderIdentity != seen.HolderIdentity || !record.RenewTime.Equal(&seen.RenewTime) {
+		l.sight.record, l.sight.at = *record, now
+	}
+	return max(l.duration, time.Duration(record.LeaseDurationSeconds)*time.Second) - now.Sub(l.sight.at)
 }
 
 // Release releases the lease if this process holds it, so that another process can acquire it immediately. This

@@ -32,6 +32,8 @@ type memoryLock struct {
 	record resourcelock.LeaderElectionRecord
 	writes int
 	err    error
+	// conflicts is the number of writes that fail.
+	conflicts int
 	// slow is how long a write takes.
 	slow time.Duration
 }
@@ -52,6 +54,10 @@ func (l *memoryLock) Update(_ context.Context, record resourcelock.LeaderElectio
 	time.Sleep(l.slow) //nolint:forbidigo // in a bubble of synctest
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.conflicts > 0 {
+		l.conflicts--
+		return errors.New("conflict")
+	}
 	if l.err == nil {
 		l.record = record
 		l.writes++
@@ -141,9 +147,6 @@ func TestLeaseOutlived(t *testing.T) {
 
 // A process that waits for the lease acquires it as soon as it is free.
 func TestWaiting(t *testing.T) {
-	renewal := func(changes *watch.FakeWatcher, by string) {
-		changes.Modify(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &by}})
-	}
 	const release = 7 * time.Second
 	for name, tc := range map[string]struct {
 		reason string
@@ -154,20 +157,25 @@ func TestWaiting(t *testing.T) {
 		found  string
 	}{
 		"GivenBack": {"the pause of the election would be lost", func(m *memoryLock, changes *watch.FakeWatcher) {
-			renewal(changes, "them")
+			changes.Modify(m.lease())
 			time.Sleep(release) //nolint:forbidigo // in a bubble of synctest
 			m.put("", nil)
-			renewal(changes, "")
+			changes.Modify(m.lease())
 		}, nil, release, ""},
 		"Deleted": {"a deleted lease has no holder", func(m *memoryLock, changes *watch.FakeWatcher) {
 			time.Sleep(release) //nolint:forbidigo // in a bubble of synctest
 			m.put("", nil)
 			changes.Delete(&coordinationv1.Lease{})
 		}, nil, release, ""},
-		"Renewed": {"a renewed lease remains; one without renewals expires", func(_ *memoryLock, changes *watch.FakeWatcher) {
+		"Recreated": {"a lease that was restored still has its holder", func(m *memoryLock, changes *watch.FakeWatcher) {
+			time.Sleep(release) //nolint:forbidigo // in a bubble of synctest
+			changes.Delete(m.lease())
+		}, nil, release, "them"},
+		"Renewed": {"a renewed lease remains; one without renewals expires", func(m *memoryLock, changes *watch.FakeWatcher) {
 			for range 3 {
 				time.Sleep(lasts - time.Second) //nolint:forbidigo // in a bubble of synctest
-				renewal(changes, "them")
+				m.renew("them")
+				changes.Modify(m.lease())
 			}
 		}, nil, 3*(lasts-time.Second) + lasts, ""},
 		"WatchEnds": {"watches end regularly, so the election reads the lease again", func(_ *memoryLock, changes *watch.FakeWatcher) {
@@ -214,23 +222,34 @@ func TestTakesOver(t *testing.T) {
 		// duration is that of the holder.
 		duration         time.Duration
 		earliest, latest time.Duration
+		// conflicts is the number of failing writes, and watchLasts is the time after which a watch ends.
+		conflicts  int
+		watchLasts time.Duration
 	}{
-		"KilledBefore": {"the holder was killed before this process started", func(*memoryLock, *watch.FakeWatcher) time.Time { return time.Now() }, lasts, lasts, lasts},
+		"KilledBefore": {"the holder was killed before this process started", func(*memoryLock, *watch.FakeWatcher) time.Time { return time.Now() }, lasts, lasts, lasts, 0, 0},
 		"Killed": {"the process has waited beside a healthy leader", func(m *memoryLock, changes *watch.FakeWatcher) time.Time {
 			return renewals(m, func(l *coordinationv1.Lease) { changes.Modify(l) })
-		}, lasts, lasts, lasts},
+		}, lasts, lasts, lasts, 0, 0},
 		"Patient": {"the holder is configured with a longer duration", func(m *memoryLock, changes *watch.FakeWatcher) time.Time {
 			return renewals(m, func(l *coordinationv1.Lease) { changes.Modify(l) })
-		}, 3 * lasts, 3 * lasts, 3 * lasts},
+		}, 3 * lasts, 3 * lasts, 3 * lasts, 0, 0},
 		"SilentWatch": {"a watch that delivers nothing must not depose a healthy leader", func(m *memoryLock, _ *watch.FakeWatcher) time.Time {
 			return renewals(m, func(*coordinationv1.Lease) {})
-		}, lasts, lasts, 3*lasts + 3*retry},
+		}, lasts, lasts, 3*lasts + 3*retry, 0, 0},
+		"WatchEnds": {"a record that was seen before does not last longer", func(*memoryLock, *watch.FakeWatcher) time.Time { return time.Now() }, lasts, lasts, lasts, 0, lasts * 2 / 5},
+		"Conflict":  {"the election retries after its pause", func(*memoryLock, *watch.FakeWatcher) time.Time { return time.Now() }, lasts, lasts + retry, lasts + 3*retry, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				memory, changes := &memoryLock{record: holderRecord("them")}, watch.NewFakeWithOptions(watch.FakeOptions{ChannelSize: 100})
 				memory.record.LeaseDurationSeconds = int(tc.duration.Seconds())
+				memory.conflicts = tc.conflicts
 				lock := &Lock{Interface: memory, duration: lasts, renewDeadline: time.Hour, stop: func() {}, clock: clock.RealClock{}, watch: func(context.Context) (watch.Interface, error) {
+					if tc.watchLasts > 0 {
+						ends := watch.NewFake()
+						time.AfterFunc(tc.watchLasts, ends.Stop)
+						return ends, nil
+					}
 					return unstopped{changes}, nil
 				}}
 				ctx, cancel := context.WithCancel(t.Context())
