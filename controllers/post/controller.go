@@ -88,7 +88,7 @@ func New(o Options) (*Reconciler, error) {
 		o: o, scheduler: dispatch.NewScheduler(o.MaxConcurrentReconciles).WithArmed(o.MaxArmedCalls), states: newPostStates(),
 		owners: lookup.NewOwners(o.APIReader, o.Clock),
 	}
-	r.recorder = newRecorder(o.Events, o.Clock, r.scheduler.Busy)
+	r.recorder = newRecorder(o.Events, o.Clock, r.scheduler.BusyUntil(o.Stopping))
 	r.queue = newPostQueue(&r.o, r.states)
 	r.crowds = newCrowds(&r.o, r.queue)
 	r.sharding, r.arrivals = newSharding(&r.o, r.scheduler), newArrivals(&r.o)

@@ -93,7 +93,10 @@ type subject struct {
 	about, related runtime.Object
 }
 
-func postSubject(post *v1alpha1.Post) subject { return subject{namespace: post.Namespace, about: post} }
+// postSubject returns the subject for events about a post. A delayed event keeps only the reference in memory.
+func postSubject(post *v1alpha1.Post) subject {
+	return subject{namespace: post.Namespace, about: reference("Post", post)}
+}
 
 func connectionSubject(conn *v1alpha1.Connection) subject {
 	return subject{namespace: conn.Namespace, about: conn}
@@ -129,11 +132,7 @@ func deletedSubject(s subject, post *v1alpha1.Post, namespaceEnds bool) subject 
 	if !namespaceEnds {
 		return s
 	}
-	left := reference("Post", post)
-	if target, ok := s.about.(*corev1.ObjectReference); ok {
-		left = target
-	}
-	return subject{namespace: post.Namespace, about: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: post.Namespace}}, related: left}
+	return subject{namespace: post.Namespace, about: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: post.Namespace}}, related: s.about}
 }
 
 func reference(kind string, to metav1.Object) *corev1.ObjectReference {
@@ -175,7 +174,7 @@ func (r *recorder) emitFinal(s subject, e delivery.Event) {
 	if r.events == nil {
 		return
 	}
-	emit := func() { r.finals.add(func() { r.emit(s, e) }) }
+	emit := func() { r.finals.add(s.namespace, func() { r.emit(s, e) }) }
 	pause := reserve(r.budget(s.namespace).final, r.clock.Now())
 	if pause == 0 {
 		emit()

@@ -26,6 +26,7 @@ func TestFinalPace(t *testing.T) {
 		"no posts wait":                {"the limits of final events apply", 0, allFinalBurst + extra, allFinalBurst, time.Second / allFinalPerSecond, extra * time.Second / allFinalPerSecond},
 		"posts wait":                   {"events leave the API server to the posts", time.Hour, allFinalBurstBusy + extra, allFinalBurstBusy, time.Second / allFinalPerSecondBusy, extra * time.Second / allFinalPerSecondBusy},
 		"posts wait for two seconds":   {"the others follow at the usual rate", 2 * time.Second, allFinalBurstBusy + 20 + extra, allFinalBurstBusy, time.Second / allFinalPerSecondBusy, 2*time.Second + extra*time.Second/allFinalPerSecond},
+		"too many events wait":         {"the backlog is limited", time.Hour, allFinalBurstBusy + maxHeldBack + 1 + extra, allFinalBurstBusy, time.Second / allFinalPerSecondBusy, extra*time.Second/allFinalPerSecond + (maxHeldBack+1)*time.Second/allFinalPerSecondBusy},
 		"fewer events than the limits": {"they are emitted at once", time.Hour, allFinalBurstBusy, allFinalBurstBusy, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +39,7 @@ func TestFinalPace(t *testing.T) {
 				var emitted sync.WaitGroup
 				emitted.Add(tt.events)
 				for n := range tt.events {
-					pace.add(func() {
+					pace.add("team", func() {
 						defer emitted.Done()
 						mu.Lock()
 						defer mu.Unlock()
@@ -58,4 +59,28 @@ func TestFinalPace(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFinalPaceOfTeams: while posts wait, a team with many events does not delay those of others.
+func TestFinalPaceOfTeams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		pace := newFinalPace(clock.RealClock{}, func() bool { return true })
+		var emitted sync.WaitGroup
+		emitted.Add(allFinalBurstBusy + 1000)
+		for range allFinalBurstBusy + 1000 {
+			pace.add("noisy", emitted.Done)
+		}
+		at := make(chan time.Duration, 2)
+		for range cap(at) {
+			pace.add("quiet", func() { at <- time.Since(began) })
+		}
+		// The team's first event follows one of the noisy team, and its second one another.
+		for _, want := range []time.Duration{2 * time.Second / allFinalPerSecondBusy, 4 * time.Second / allFinalPerSecondBusy} {
+			if got := <-at; got != want {
+				t.Errorf("the quiet team's event is emitted after %s, want %s", got, want)
+			}
+		}
+		emitted.Wait()
+	})
 }
