@@ -65,8 +65,8 @@ func Decide(teams []Team, shards int) []Step {
 }
 
 // loads are the loads of the shards. A shard's load is the sum of its teams' unfinished posts, where a team counts for at
-// least the average of all teams: it will have about as many, while one that was just created has none. If only the posts
-// counted, all teams that are created together would belong to one shard.
+// least the average of all teams: a team that was just created has no posts yet, but will have about as many as the others.
+// If only the posts counted, all teams that are created together would belong to one shard.
 type loads struct {
 	of      map[string]int64
 	average int64

@@ -18,7 +18,7 @@ func TestDecide(t *testing.T) {
 	}{
 		{"a new team", "the first shard is as empty as the others", []Team{{Name: "a"}}, []Step{{"a", "", "00"}}},
 		{"several new teams", "without posts, the numbers of teams are equal", []Team{{Name: "a"}, {Name: "b"}, {Name: "c"}}, []Step{{"a", "", "00"}, {"b", "", "01"}, {"c", "", "00"}}},
-		{"a new team beside others", "it gets the shard with the fewest posts", []Team{{Name: "a", Shard: "00", Posts: 7}, {Name: "b", Shard: "01", Posts: 3}, {Name: "c", Shard: "01", Posts: 3}, {Name: "d"}}, []Step{{"d", "", "01"}}},
+		{"a new team beside others", "it gets the shard with the smallest load", []Team{{Name: "a", Shard: "00", Posts: 7}, {Name: "b", Shard: "01", Posts: 3}, {Name: "c", Shard: "01", Posts: 3}, {Name: "d"}}, []Step{{"d", "", "01"}}},
 		{"new teams beside one with more posts", "a shard with fewer posts does not get all of them", []Team{{Name: "a", Shard: "00", Posts: 12}, {Name: "b", Shard: "01", Posts: 9}, {Name: "c"}, {Name: "d"}, {Name: "e"}}, []Step{{"c", "", "01"}, {"d", "", "00"}, {"e", "", "01"}}},
 		{"a new team beside teams without posts", "they are expected to have as many posts as others, not none", []Team{{Name: "a", Shard: "00", Posts: 8}, {Name: "b", Shard: "01"}, {Name: "c", Shard: "01"}, {Name: "d", Shard: "01"}, {Name: "e", Shard: "01"}, {Name: "f", Shard: "01"}, {Name: "g", Shard: "01"}, {Name: "h", Shard: "01"}, {Name: "i", Shard: "01"}, {Name: "j"}}, []Step{{"j", "", "00"}}},
 		{"uneven posts", "a move suspends the team, so it needs a better reason", []Team{{Name: "a", Shard: "00", Posts: 900}, {Name: "b", Shard: "00", Posts: 900}, {Name: "c", Shard: "01"}}, nil},

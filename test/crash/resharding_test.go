@@ -4,7 +4,9 @@
 package crash_test
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,10 +17,17 @@ import (
 	"github.com/herald-social/herald/api/v1alpha1"
 )
 
+// candidates returns the number of managers that have competed for the leader's Lease so far.
+func candidates() int {
+	log, err := os.ReadFile(inFolder("manager.log"))
+	Expect(err).NotTo(HaveOccurred())
+	return bytes.Count(log, []byte("Attempting to acquire leader lease"))
+}
+
 // During a rollout, managers with different numbers of shards run at once: the leader's number applies, and the others
-// deliver nothing. The one manager that leads without shards delivers all posts.
-var _ = DescribeTable("Posts are published once while the number of shards changes", func(ctx SpecContext, from, to *version, claimedIn types.GomegaMatcher) {
-	const perRound = 3
+// deliver nothing. A leader without shards delivers all posts by itself.
+var _ = DescribeTable("Posts are published once while the number of shards changes", func(ctx SpecContext, from, to *version, claimedBefore, claimedAfter types.GomegaMatcher) {
+	const perRound, ahead = 3, time.Minute
 	start := func(v *version, identity string) *process {
 		p := v.start("--leader-identity", identity)
 		DeferCleanup(p.kill)
@@ -41,12 +50,20 @@ var _ = DescribeTable("Posts are published once while the number of shards chang
 		}
 		return last
 	}
-	// These posts wait throughout the change.
-	waiting := say("created before the change", 30*time.Second)
-	say("due before the change", 0)
+	claimed := func(p *sent, shard types.GomegaMatcher, by string) {
+		GinkgoHelper()
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), p.Post)).To(Succeed())
+		Expect(p.Status.Targets[0].Attempt.Shard).To(shard, "claimed by a manager with the %s number of shards", by)
+	}
+	first := say("due before the change", 0)
+	Eventually(func() bool { return over(ctx, first) }).WithTimeout(patience()).Should(BeTrue())
+	claimed(first, claimedBefore, "old")
+	waiting, due := say("created before the change", ahead), time.Now().Add(ahead)
 	for i, old := range []*process{stopped, killed} {
 		say("due while a manager is replaced", time.Second)
+		running := candidates()
 		start(to, fmt.Sprintf("new-%d", i))
+		Eventually(candidates).Should(BeNumerically(">", running))
 		if old == killed {
 			old.kill()
 			sum.kills++
@@ -55,6 +72,7 @@ var _ = DescribeTable("Posts are published once while the number of shards chang
 		}
 		say("due after a manager was replaced", time.Second)
 	}
+	Expect(time.Now()).To(BeTemporally("<", due), "posts wait throughout the change")
 	last := say("created after the change", 0)
 	settle(ctx, teams...)
 	for _, tm := range teams {
@@ -64,10 +82,9 @@ var _ = DescribeTable("Posts are published once while the number of shards chang
 	Expect(all.twice+all.lost+all.denied+all.givenUp).To(BeZero(), "published twice, lost, online and failed, or given up")
 	Expect(publishCalls(ctx, v1alpha1.PlatformX)-before).To(BeNumerically("<=", posts+sum.kills), "publishing calls")
 	for _, p := range []*sent{waiting, last} {
-		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p.Post), p.Post)).To(Succeed())
-		Expect(p.Status.Targets[0].Attempt.Shard).To(claimedIn, "the managers with the new number of shards have claimed it")
+		claimed(p, claimedAfter, "new")
 	}
 },
-	Entry("from one to four", present, sharded, Not(BeEmpty())),
-	Entry("from four to one", sharded, present, BeEmpty()),
+	Entry("from one to four", present, sharded, BeEmpty(), Not(BeEmpty())),
+	Entry("from four to one", sharded, present, Not(BeEmpty()), BeEmpty()),
 )

@@ -105,7 +105,10 @@ func newTeamIn(ctx context.Context, shard string, platforms ...v1alpha1.Platform
 	of := &v1alpha1.Team{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}, Spec: v1alpha1.TeamSpec{Namespace: t.namespace}}
 	create(ctx, of)
 	if of.Status.Shard = shard; shard != "" {
-		_ = k8s.Status().Update(ctx, of) // a conflict means that the leader was faster
+		// A conflict means that the leader was faster.
+		if err := k8s.Status().Update(ctx, of); !apierrors.IsConflict(err) {
+			Expect(err).NotTo(HaveOccurred())
+		}
 	}
 	for _, name := range platforms {
 		t.connect(ctx, name)
