@@ -93,7 +93,8 @@ func (f *finalPace) emitNext() (pause time.Duration, more bool) {
 	} else {
 		delete(f.waiting, team)
 	}
-	if f.count--; f.count == 0 {
+	f.count--
+	if f.count == 0 {
 		f.teams = nil
 		return 0, false
 	}

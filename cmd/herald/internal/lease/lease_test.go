@@ -86,7 +86,8 @@ func (l *memoryLock) renew(by string) time.Time {
 func (l *memoryLock) lease() *coordinationv1.Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return &coordinationv1.Lease{Spec: resourcelock.LeaderElectionRecordToLeaseSpec(&l.record)}
+	record := l.record // the spec has pointers into it
+	return &coordinationv1.Lease{Spec: resourcelock.LeaderElectionRecordToLeaseSpec(&record)}
 }
 
 func holderRecord(by string) resourcelock.LeaderElectionRecord {
