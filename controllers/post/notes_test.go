@@ -51,7 +51,7 @@ var _ = Describe("The final state of each target has an event of its own", func(
 		}
 	}
 	BeforeEach(func() {
-		runManager(func(o *post.Options) { o.StartingDeadline = 3 * time.Second })
+		runManager(func(o *post.Options) { o.StartingDeadline = 30 * time.Minute })
 	})
 
 	It("if one account accepts a post and two reject it", func(ctx SpecContext) {
