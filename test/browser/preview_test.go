@@ -92,6 +92,8 @@ var _ = Describe("The previews", func() {
 
 		for _, look := range []chrome.Look{chrome.Light, chrome.Phone} {
 			must(page.SetLook(look))
+			// While the page is laid out again, a click could reach another account's button.
+			must(page.WaitFor("the layout stays", `(() => { const top = document.querySelector(".on-instagram ul").getBoundingClientRect().top + scrollY, stays = window.lastTop === top; window.lastTop = top; return stays; })()`))
 			const at = `(() => { const row = document.querySelector(".on-instagram ul"); return Math.round(row.scrollLeft / row.clientWidth); })()`
 			instagram := page.GetByPartialName("region", "Instagram")
 			must(instagram.Get("button", "Next file").Click())
