@@ -23,8 +23,7 @@ const (
 	maxHeldBack           = 10_000
 )
 
-// finalPace emits the final events of all teams as fast as their limits allow: those of one team in order, and those of
-// different teams in turn.
+// finalPace limits the rate of all teams' final events. It takes turns between teams, and keeps each team's order.
 type finalPace struct {
 	clock clock.Clock
 	// busy reports whether posts wait for their turn.

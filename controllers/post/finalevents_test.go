@@ -16,10 +16,10 @@ func TestFinalPace(t *testing.T) {
 	const extra = 80
 	for name, tt := range map[string]struct {
 		reason string
-		// idleAfter is the time after which no posts wait.
+		// idleAfter is how long posts wait.
 		idleAfter time.Duration
 		events    int
-		// last is the time at which the last event is emitted, and firstLate is that of the first one above the burst.
+		// burst events are emitted at once, the next one after firstLate, and the last one after last.
 		burst           int
 		firstLate, last time.Duration
 	}{
@@ -61,7 +61,7 @@ func TestFinalPace(t *testing.T) {
 	}
 }
 
-// TestFinalPaceOfTeams: while posts wait, a team with many events does not delay those of others.
+// TestFinalPaceOfTeams checks that a team's burst does not delay another team's events while posts wait.
 func TestFinalPaceOfTeams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

@@ -43,16 +43,21 @@ func (t *team) stored(ctx context.Context) (of v1alpha1.Team) {
 	return of
 }
 
+// shardHolder returns the replica that holds a shard, or "".
+func shardHolder(ctx context.Context, shard string) string {
+	return ptr.Deref(leaseOfShard(ctx, shard).Spec.HolderIdentity, "")
+}
+
 // holderOfShard returns the replica that holds the shard of a team, or "".
 func holderOfShard(ctx context.Context, tm *team) string {
-	return ptr.Deref(leaseOfShard(ctx, tm.stored(ctx).Status.Shard).Spec.HolderIdentity, "")
+	return shardHolder(ctx, tm.stored(ctx).Status.Shard)
 }
 
 // shardsByHolder returns the number of shards that each replica holds.
 func shardsByHolder(ctx context.Context) map[string]int {
 	held := map[string]int{}
-	for shard := range 4 {
-		held[ptr.Deref(leaseOfShard(ctx, placement.Name(shard)).Spec.HolderIdentity, "")]++
+	for _, shard := range placement.Names(4) {
+		held[shardHolder(ctx, shard)]++
 	}
 	return held
 }
@@ -63,7 +68,7 @@ func teamHeldByAnother(ctx SpecContext, than *team, on v1alpha1.Platform) (tm *t
 	GinkgoHelper()
 	isAnother := func(holder string) bool { return holder != "" && holder != holderOfShard(ctx, than) }
 	all := placement.Names(4)
-	n := slices.IndexFunc(all, func(shard string) bool { return isAnother(ptr.Deref(leaseOfShard(ctx, shard).Spec.HolderIdentity, "")) })
+	n := slices.IndexFunc(all, func(shard string) bool { return isAnother(shardHolder(ctx, shard)) })
 	Expect(n).NotTo(Equal(-1), "one replica holds all shards")
 	for range 16 {
 		tm = newTeamIn(ctx, all[n], on)

@@ -27,9 +27,9 @@ const (
 	b7Early = b7Answer - 50*time.Millisecond
 	// b7Pictured is the number of posts per picture in the crowd with pictures.
 	b7Pictured = 10
-	// b7Before is the time before the due time from which writes are counted. Reading and parsing the API server's metrics
-	// twice takes half a second of processor time, which the calls of the first second need: the first page is read
-	// earlier, and both are parsed after the delivery.
+	// b7Before is how long before the due time B7 starts to count writes. Two pages of the API server's metrics take half a
+	// second of processor time to read and parse, which would slow down the first calls. B7 therefore reads the first page
+	// early, and parses both after the delivery.
 	b7Before = 500 * time.Millisecond
 	// b7Margin is the minimum time between the last acceptance and the first claims.
 	b7Margin = time.Second
@@ -72,9 +72,8 @@ type crowded struct {
 	Settled float64 `json:"settled_ms"`
 	// Calls is the largest number of publishing calls in flight.
 	Calls float64 `json:"calls_in_flight"`
-	// Ahead counts the writes from the first acceptance until half a second before the due time, AtInstant those from then
-	// until the first responses, and After all later ones. They are writes to posts, and to the leases in which groups are
-	// stored.
+	// Ahead, AtInstant and After count the writes to posts and to the groups' leases: from the first acceptance until
+	// b7Before, from then until the first responses, and after those.
 	Ahead     map[string]float64 `json:"writes_ahead_per_post"`
 	AtInstant map[string]float64 `json:"writes_at_instant"`
 	After     map[string]float64 `json:"writes_after_per_post"`

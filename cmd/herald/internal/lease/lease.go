@@ -169,8 +169,8 @@ func (l *Lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 }
 
 // Get implements resourcelock.Interface. While another process holds the lease, it blocks until that process releases
-// the lease or stops renewing it. An expired lease is returned without a holder: the election measures the duration from
-// the moment at which this method returns a record, and would wait for it again.
+// the lease or stops renewing it. Get clears the holder of an expired lease: the election starts to count the lease's
+// duration when Get returns, and would wait a second time.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.read(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() {

@@ -216,29 +216,29 @@ func TestTakesOver(t *testing.T) {
 		}
 		return last
 	}
+	killed := func(*memoryLock, *watch.FakeWatcher) time.Time { return time.Now() }
+	healthy := func(m *memoryLock, changes *watch.FakeWatcher) time.Time {
+		return renewals(m, func(l *coordinationv1.Lease) { changes.Modify(l) })
+	}
 	for name, tc := range map[string]struct {
 		reason string
 		// holder renews the lease until it is killed, and returns the time of the last renewal.
 		holder func(m *memoryLock, changes *watch.FakeWatcher) (last time.Time)
-		// duration is that of the holder.
+		// duration is the holder's lease duration.
 		duration         time.Duration
 		earliest, latest time.Duration
 		// conflicts is the number of failing writes, and watchLasts is the time after which a watch ends.
 		conflicts  int
 		watchLasts time.Duration
 	}{
-		"KilledBefore": {"the holder was killed before this process started", func(*memoryLock, *watch.FakeWatcher) time.Time { return time.Now() }, lasts, lasts, lasts, 0, 0},
-		"Killed": {"the process has waited beside a healthy leader", func(m *memoryLock, changes *watch.FakeWatcher) time.Time {
-			return renewals(m, func(l *coordinationv1.Lease) { changes.Modify(l) })
-		}, lasts, lasts, lasts, 0, 0},
-		"Patient": {"the holder is configured with a longer duration", func(m *memoryLock, changes *watch.FakeWatcher) time.Time {
-			return renewals(m, func(l *coordinationv1.Lease) { changes.Modify(l) })
-		}, 3 * lasts, 3 * lasts, 3 * lasts, 0, 0},
+		"KilledBefore": {"the holder was killed before this process started", killed, lasts, lasts, lasts, 0, 0},
+		"Killed":       {"the process has waited beside a healthy leader", healthy, lasts, lasts, lasts, 0, 0},
+		"Patient":      {"the holder is configured with a longer duration", healthy, 3 * lasts, 3 * lasts, 3 * lasts, 0, 0},
 		"SilentWatch": {"a watch that delivers nothing must not depose a healthy leader", func(m *memoryLock, _ *watch.FakeWatcher) time.Time {
 			return renewals(m, func(*coordinationv1.Lease) {})
 		}, lasts, lasts, 3*lasts + 3*retry, 0, 0},
-		"WatchEnds": {"a record that was seen before does not last longer", func(*memoryLock, *watch.FakeWatcher) time.Time { return time.Now() }, lasts, lasts, lasts, 0, lasts * 2 / 5},
-		"Conflict":  {"the election retries after its pause", func(*memoryLock, *watch.FakeWatcher) time.Time { return time.Now() }, lasts, lasts + retry, lasts + 3*retry, 1, 0},
+		"WatchEnds": {"a record that was seen before does not last longer", killed, lasts, lasts, lasts, 0, lasts * 2 / 5},
+		"Conflict":  {"the election retries after its pause", killed, lasts, lasts + retry, lasts + 3*retry, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -99,8 +99,8 @@ func (r *Replica) validity() time.Duration {
 	return r.o.Times.RenewDeadline.Duration - r.o.Times.RetryPeriod.Duration
 }
 
-// writeUntil returns the deadline for a step's writes to other Leases, after which the step renews the member Lease.
-// Half of the validity remains for the last write and the renewal. began is the start of the step.
+// writeUntil returns the deadline by which a step stops writing other Leases and renews the member Lease. The last write
+// and the renewal share the other half of the validity. began is the start of the step.
 func (r *Replica) writeUntil(began time.Time) time.Time {
 	if at := r.renewed.Load(); at != nil {
 		began = *at
