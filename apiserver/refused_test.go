@@ -39,6 +39,10 @@ func (noTokens) Token(context.Context, *v1alpha1.Connection) (platforms.Token, e
 	return platforms.Token{}, errors.New("no token is to be asked for")
 }
 
+func (noTokens) Prefetch(context.Context, *v1alpha1.Connection, time.Time) error {
+	return errors.New("no tokens")
+}
+
 func (noTokens) Forget(*v1alpha1.Connection) {}
 
 // deliver starts the post controller for the team, and returns the function that stops it. A manager validates every

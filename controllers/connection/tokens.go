@@ -202,5 +202,10 @@ func (t Tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms
 	return platforms.Token(token), err
 }
 
+// Prefetch reads a connection's token unless the cached one can be used until the given time.
+func (t Tokens) Prefetch(ctx context.Context, conn *v1alpha1.Connection, until time.Time) error {
+	return t.Cache.Prefetch(ctx, conn, until)
+}
+
 // Forget drops a connection's token after the platform refused it.
 func (t Tokens) Forget(conn *v1alpha1.Connection) { t.Cache.Forget(conn) }

@@ -58,6 +58,7 @@ type Reconciler struct {
 	owners      *lookup.Owners
 	limits      *limits.Limits
 	plans       *plans
+	prefetcher  *tokenPrefetcher
 	records     *records.Records
 	archiver    *records.Archiver
 	// finalizers keeps posts until their records are saved.
@@ -90,7 +91,7 @@ func New(o Options) (*Reconciler, error) {
 	}
 	r.recorder = newRecorder(o.Events, o.Clock, r.scheduler.BusyUntil(o.Stopping))
 	r.queue = newPostQueue(&r.o, r.states)
-	r.crowds = newCrowds(&r.o, r.queue)
+	r.crowds, r.prefetcher = newCrowds(&r.o, r.queue), newTokenPrefetcher(&r.o)
 	r.sharding, r.arrivals = newSharding(&r.o, r.scheduler), newArrivals(&r.o)
 	r.suspensions = &suspensionReader{o: &r.o, states: r.states}
 	limiting := &limits.Options{Client: o.Client, APIReader: o.APIReader, Apps: o.Apps, Clock: o.Clock}

@@ -34,6 +34,9 @@ import (
 type Tokens interface {
 	// Token returns the connection's current token.
 	Token(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error)
+	// Prefetch reads the connection's token unless the cached one can be used until the given time. Its errors are those
+	// of Token.
+	Prefetch(ctx context.Context, conn *v1alpha1.Connection, until time.Time) error
 	// Forget drops the cached token of a connection after the platform refused it.
 	Forget(conn *v1alpha1.Connection)
 }

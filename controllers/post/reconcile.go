@@ -100,6 +100,7 @@ func (r *Reconciler) requeue(p *reconciliation) ctrl.Result {
 	result := ctrl.Result{RequeueAfter: max(p.wait.Until.Sub(r.o.Clock.Now()), time.Millisecond)}
 	if p.wait.InTurn {
 		result.Priority = new(r.queue.priority(p.Post))
+		r.prefetcher.expect(p.Post, p.Due())
 		if r.publisher.Groups != nil {
 			r.crowds.expect(p.key, p.Due())
 		}

@@ -49,6 +49,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			return fmt.Errorf("cannot set up the groups of posts: %w", err)
 		}
 	}
+	if err := mgr.Add(r.prefetcher); err != nil {
+		return fmt.Errorf("cannot set up the reads of tokens: %w", err)
+	}
 	if r.o.Jumps != nil {
 		ends = append(ends, r.o.Jumps.Subscribe(func() { r.queue.clockJumped(&r.objects) }))
 	}

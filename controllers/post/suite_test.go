@@ -165,6 +165,11 @@ func (t tokens) Token(ctx context.Context, conn *v1alpha1.Connection) (platforms
 	}, nil
 }
 
+func (t tokens) Prefetch(ctx context.Context, conn *v1alpha1.Connection, _ time.Time) error {
+	_, err := t.Token(ctx, conn)
+	return err
+}
+
 func (tokens) Forget(*v1alpha1.Connection) {}
 
 // manager is a running manager with only the post controller.

@@ -50,6 +50,7 @@ type ExaminationRequester func(ctx context.Context, conn *v1alpha1.Connection, v
 type Cache struct {
 	loader             Loader
 	requestExamination ExaminationRequester
+	clock              clock.PassiveClock
 	loads              singleflight.Group
 	// All three are keyed by the Connection's UID: tokens caches tokens, digests the hashes of confirmed tokens, and
 	// reported the hashes of inputs whose examination was requested.
@@ -78,6 +79,8 @@ type entry struct {
 
 	token Token
 	err   error
+	// expires is the end of its TTL.
+	expires time.Time
 }
 
 // digest is the hash of a confirmed access token. The token itself should not remain in memory longer than it is used.
@@ -92,7 +95,7 @@ func NewCache(loader Loader, c clock.PassiveClock, ask ExaminationRequester) *Ca
 		ask = func(context.Context, *v1alpha1.Connection, string) error { return nil }
 	}
 	return &Cache{
-		loader: loader, requestExamination: ask,
+		loader: loader, requestExamination: ask, clock: c,
 		tokens: cache.NewLRUExpireCacheWithClock(cacheMax, c), digests: cache.NewLRUExpireCacheWithClock(cacheMax, c),
 		reported: cache.NewLRUExpireCacheWithClock(cacheMax, c),
 	}
@@ -101,12 +104,24 @@ func NewCache(loader Loader, c clock.PassiveClock, ask ExaminationRequester) *Ca
 // Token returns a Connection's token. The error comes from the Loader or from ctx, or is an *Error with reason
 // Unverified. Errors of the Loader are not cached.
 func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, error) {
+	return c.lasting(ctx, conn, time.Time{})
+}
+
+// Prefetch reads a Connection's token, unless the cached one can be used until the given time. Its errors are those of
+// Token.
+func (c *Cache) Prefetch(ctx context.Context, conn *v1alpha1.Connection, until time.Time) error {
+	_, err := c.lasting(ctx, conn, until)
+	return err
+}
+
+// lasting returns a token from the cache if its TTL ends at the given time or later, and otherwise reads it.
+func (c *Cache) lasting(ctx context.Context, conn *v1alpha1.Connection, until time.Time) (Token, error) {
 	wanted := stampOf(conn)
 	c.mu.Lock()
 	forgets := c.generation
 	c.mu.Unlock()
 	found, _ := c.tokens.Get(conn.UID)
-	if cached, ok := found.(entry); ok && cached.stamp == wanted {
+	if cached, ok := found.(entry); ok && cached.stamp == wanted && !cached.expires.Before(until) {
 		return cached.token, cached.err
 	}
 	// Many callers wait for one read, so cancelling the first caller must not cancel it.
@@ -194,6 +209,7 @@ func (c *Cache) add(uid types.UID, e entry, forgets uint64) {
 	if c.generation != forgets {
 		return
 	}
+	e.expires = c.clock.Now().Add(cacheFor)
 	c.tokens.Add(uid, e, cacheFor)
 	if e.err == nil {
 		c.digests.Add(uid, digestOf(e.token), rememberFor)

@@ -87,6 +87,45 @@ func TestCacheRefreshes(t *testing.T) {
 	}
 }
 
+func TestCachePrefetches(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		// age is the age of the cached token, and until the time until which it is needed, from now on.
+		age, until time.Duration
+		change     func(conn *v1alpha1.Connection)
+		want       int32
+	}{
+		"not cached":  {"the token is read ahead of its use", cacheFor, 15 * time.Second, nil, 2},
+		"long enough": {"the cached token can be used until then", 45 * time.Second, 15 * time.Second, nil, 1},
+		"too short":   {"the cached token would expire just before its use", 46 * time.Second, 15 * time.Second, nil, 2},
+		"renewed":     {"the cached token is not the current one", time.Second, 15 * time.Second, func(conn *v1alpha1.Connection) { conn.Status.CredentialsVersion = "2" }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := clocktesting.NewFakePassiveClock(noon)
+			source, conn := &loader{}, verified("1")
+			cache := NewCache(source, now, nil)
+			if _, err := cache.Token(t.Context(), conn); err != nil {
+				t.Fatal(err)
+			}
+			now.SetTime(noon.Add(tc.age))
+			if tc.change != nil {
+				tc.change(conn)
+				conn.Status.VerifiedVersion = conn.Status.CredentialsVersion
+			}
+			if err := cache.Prefetch(t.Context(), conn, now.Now().Add(tc.until)); err != nil {
+				t.Fatal(err)
+			}
+			if got := source.loads.Load(); got != tc.want {
+				t.Errorf("%s: the Secret was read %d times, want %d", tc.reason, got, tc.want)
+			}
+			now.SetTime(now.Now().Add(tc.until - 1))
+			if _, err := cache.Token(t.Context(), conn); err != nil || source.loads.Load() != tc.want {
+				t.Errorf("%s: the token was read again when it was needed (%v)", tc.reason, err)
+			}
+		})
+	}
+}
+
 func TestCacheDropsErrors(t *testing.T) {
 	source := &loader{err: &Error{Reason: NotFound, Message: "no Secret"}}
 	cache := NewCache(source, clock.RealClock{}, nil)

@@ -1,0 +1,128 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+)
+
+const (
+	// prefetchAhead is how long before their posts are due the tokens of connections are read. Tokens are cached for a
+	// minute, so a token that was just read is still cached for the posts of the following seconds.
+	prefetchAhead = 15 * time.Second
+	// prefetchStep is the interval between checks for tokens to read.
+	prefetchStep = time.Second
+	// maxPrefetches limits the concurrent reads.
+	maxPrefetches = 4
+)
+
+// tokenPrefetcher reads tokens shortly before they are needed. A token takes two reads of the API server, which would
+// otherwise delay the first post of each connection by several milliseconds, and would compete with the claims of all
+// posts that are due at the same time.
+//
+// A token that is not read in time, or cannot be read, is read when the post is due.
+type tokenPrefetcher struct {
+	client client.Reader
+	tokens Tokens
+	clock  clock.WithTicker
+
+	mu sync.Mutex
+	// bySecond holds the connections of the posts that are due in a second. Posts register in their last reconciliation
+	// before they are due, so there are at most a few hundred seconds.
+	bySecond map[int64]map[types.NamespacedName]bool
+}
+
+func newTokenPrefetcher(o *Options) *tokenPrefetcher {
+	return &tokenPrefetcher{client: o.Client, tokens: o.Tokens, clock: o.Clock, bySecond: map[int64]map[types.NamespacedName]bool{}}
+}
+
+// expect registers the connections of a post that waits until it is due.
+func (f *tokenPrefetcher) expect(post *v1alpha1.Post, due time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	connections := f.bySecond[due.Unix()]
+	if connections == nil {
+		connections = map[types.NamespacedName]bool{}
+		f.bySecond[due.Unix()] = connections
+	}
+	for i := range post.Spec.Targets {
+		connections[types.NamespacedName{Namespace: post.Namespace, Name: post.Spec.Targets[i].ConnectionRef.Name}] = true
+	}
+}
+
+// Start implements manager.Runnable.
+func (f *tokenPrefetcher) Start(ctx context.Context) error {
+	ticker := f.clock.NewTicker(prefetchStep)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C():
+			f.prefetch(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// prefetch reads the tokens for the posts that are due within prefetchAhead, in the order in which they are due.
+func (f *tokenPrefetcher) prefetch(ctx context.Context) {
+	var reads errgroup.Group
+	reads.SetLimit(maxPrefetches)
+	for _, next := range f.next() {
+		for connection := range next.connections {
+			reads.Go(func() error {
+				f.read(ctx, connection, next.until)
+				return nil
+			})
+		}
+	}
+	_ = reads.Wait() // read returns no errors
+}
+
+type prefetch struct {
+	connections map[types.NamespacedName]bool
+	// until is the end of the second in which the connections' posts are due.
+	until time.Time
+}
+
+// next removes and returns the connections to read now. It drops those whose second has passed.
+func (f *tokenPrefetcher) next() (due []prefetch) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.clock.Now()
+	for second, connections := range f.bySecond {
+		at := time.Unix(second, 0)
+		if at.Sub(now) > prefetchAhead {
+			continue
+		}
+		delete(f.bySecond, second)
+		if until := at.Add(time.Second); until.After(now) {
+			due = append(due, prefetch{connections, until})
+		}
+	}
+	slices.SortFunc(due, func(a, b prefetch) int { return a.until.Compare(b.until) })
+	return due
+}
+
+func (f *tokenPrefetcher) read(ctx context.Context, connection types.NamespacedName, until time.Time) {
+	var conn v1alpha1.Connection
+	err := f.client.Get(ctx, connection, &conn)
+	if err == nil {
+		err = f.tokens.Prefetch(ctx, &conn, until)
+	}
+	if err != nil {
+		ctrl.LoggerFrom(ctx).V(1).Info("a token was not read ahead of its posts", "namespace", connection.Namespace, "connection", connection.Name, "problem", err.Error())
+	}
+}

@@ -1,0 +1,114 @@
+// Copyright The Herald Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package post
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/herald-social/herald/api/v1alpha1"
+	"github.com/herald-social/herald/test/must"
+)
+
+// prefetched records the tokens that are read ahead, with the offset from start until which they are needed.
+type prefetched struct {
+	Tokens
+
+	start time.Time
+	fail  string
+
+	mu    sync.Mutex
+	reads []string
+}
+
+func (p *prefetched) Prefetch(_ context.Context, conn *v1alpha1.Connection, until time.Time) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if conn.Name == p.fail {
+		return errors.New("no Secret")
+	}
+	p.reads = append(p.reads, fmt.Sprintf("%s until %s", conn.Name, until.Sub(p.start)))
+	return nil
+}
+
+func TestPrefetch(t *testing.T) {
+	start := time.Date(2026, 12, 1, 8, 59, 0, 0, time.UTC)
+	type waiting struct {
+		due         time.Duration
+		connections []string
+	}
+	for name, tt := range map[string]struct {
+		reason string
+		posts  []waiting
+		// at are the times of the checks.
+		at   []time.Duration
+		want []string
+	}{
+		"long before":       {"the cached token would expire before the post is due", []waiting{{time.Minute, []string{"x"}}}, []time.Duration{time.Minute - prefetchAhead - 1}, nil},
+		"shortly before":    {"the token must be valid for all posts of that second", []waiting{{time.Minute, []string{"x"}}}, []time.Duration{time.Minute - prefetchAhead}, []string{"x until 1m1s"}},
+		"two checks":        {"each second's tokens are read once", []waiting{{time.Minute, []string{"x"}}}, []time.Duration{50 * time.Second, 51 * time.Second}, []string{"x until 1m1s"}},
+		"many posts":        {"posts to one account share a read", []waiting{{time.Minute, []string{"x"}}, {time.Minute + 999*time.Millisecond, []string{"x"}}}, []time.Duration{50 * time.Second}, []string{"x until 1m1s"}},
+		"many connections":  {"a post may have several targets", []waiting{{time.Minute, []string{"x", "y"}}}, []time.Duration{50 * time.Second}, []string{"x until 1m1s", "y until 1m1s"}},
+		"another second":    {"a later post is a reason for another read", []waiting{{time.Minute, []string{"x"}}, {2 * time.Minute, []string{"x"}}}, []time.Duration{50 * time.Second, 110 * time.Second}, []string{"x until 1m1s", "x until 2m1s"}},
+		"a late check":      {"its posts are already being claimed", []waiting{{time.Minute, []string{"x"}}}, []time.Duration{61 * time.Second}, nil},
+		"just in time":      {"some of this second's posts may still wait", []waiting{{time.Minute, []string{"x"}}}, []time.Duration{61*time.Second - 1}, []string{"x until 1m1s"}},
+		"no connection":     {"a connection may be deleted meanwhile; the others are read", []waiting{{time.Minute, []string{"gone", "y"}}}, []time.Duration{50 * time.Second}, []string{"y until 1m1s"}},
+		"unreadable Secret": {"the claim reports the error; the others are read", []waiting{{time.Minute, []string{"broken", "y"}}}, []time.Duration{50 * time.Second}, []string{"y until 1m1s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			must.Succeed(t, v1alpha1.AddToScheme(scheme))
+			objects := fake.NewClientBuilder().WithScheme(scheme)
+			for _, name := range []string{"x", "y", "broken"} {
+				objects.WithObjects(&v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}})
+			}
+			clock, tokens := clocktesting.NewFakeClock(start), &prefetched{start: start, fail: "broken"}
+			f := newTokenPrefetcher(&Options{Client: objects.Build(), Tokens: tokens, Clock: clock})
+			for _, p := range tt.posts {
+				post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "post"}}
+				for _, name := range p.connections {
+					post.Spec.Targets = append(post.Spec.Targets, v1alpha1.PostTarget{ConnectionRef: v1alpha1.LocalReference{Name: name}})
+				}
+				f.expect(post, start.Add(p.due))
+			}
+			for _, at := range tt.at {
+				clock.SetTime(start.Add(at))
+				f.prefetch(t.Context())
+			}
+			slices.Sort(tokens.reads)
+			if !slices.Equal(tokens.reads, tt.want) {
+				t.Errorf("%s: read %q, want %q", tt.reason, tokens.reads, tt.want)
+			}
+		})
+	}
+}
+
+// TestPrefetcherForgets checks that seconds in the past take no memory.
+func TestPrefetcherForgets(t *testing.T) {
+	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	clock := clocktesting.NewFakeClock(start)
+	f := newTokenPrefetcher(&Options{Client: fake.NewClientBuilder().Build(), Clock: clock})
+	for i := range 10 {
+		f.expect(&v1alpha1.Post{}, start.Add(time.Duration(i)*time.Second))
+	}
+	clock.SetTime(start.Add(5 * time.Second).Add(-prefetchAhead))
+	f.next()
+	if len(f.bySecond) != 4 {
+		t.Errorf("%d seconds are left, want the 4 that are not within %s", len(f.bySecond), prefetchAhead)
+	}
+	clock.SetTime(start.Add(time.Hour))
+	if due := f.next(); len(due) != 0 || len(f.bySecond) != 0 {
+		t.Errorf("%d seconds are read an hour late, and %d are left", len(due), len(f.bySecond))
+	}
+}
