@@ -72,11 +72,8 @@ type Reconciler struct {
 	startOnce sync.Once
 }
 
-// maxArmedRecords and maxArmedRecordsWhileBusy are the limits of a dispatch.RecordLimit.
-const (
-	maxArmedRecords          = 32
-	maxArmedRecordsWhileBusy = 2
-)
+// maxArmedRecords is the maximum number of concurrent writes that record results of armed posts.
+const maxArmedRecords = 32
 
 // New returns a Reconciler.
 func New(o Options) (*Reconciler, error) {
@@ -122,7 +119,7 @@ func New(o Options) (*Reconciler, error) {
 	r.publisher = &publish.Publisher{
 		Client: o.Client, APIReader: o.APIReader, Clock: o.Clock, NewID: o.NewID, SendWindow: o.SendWindow, RecordFor: o.RecordFor,
 		Scheduler: r.scheduler, Claims: dispatch.NewCongestionWindow(o.MaxConcurrentReconciles, o.SendWindow, o.Clock), Owners: r.owners, DeadlineShift: r.suspensions.shift,
-		Groups: newGroups(&r.o), Recording: dispatch.NewRecordLimit(min(maxArmedRecords, o.MaxConcurrentReconciles), maxArmedRecordsWhileBusy, r.scheduler.BusyUntil(o.Stopping)),
+		Groups: newGroups(&r.o), Recording: dispatch.NewRecordLimit(min(maxArmedRecords, o.MaxConcurrentReconciles), o.Clock, r.scheduler.BusyUntil(o.Stopping)),
 		Shard:        o.Shard,
 		ClaimStarted: r.reporter.claimStarted,
 		Changed:      r.reporter.changed, ClaimExpired: o.Metrics.ClaimExpired, Failpoint: o.Failpoint, Log: ctrl.Log.WithName("publish"),

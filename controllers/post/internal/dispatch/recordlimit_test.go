@@ -8,30 +8,36 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
 )
 
 // TestRecordLimit starts ten writes under a limit of four, or of one while the scheduler is busy. One of them ends in
-// each step.
+// each step, after a write of 10 ms, and the pause after it follows.
 func TestRecordLimit(t *testing.T) {
+	const write, slow = 10 * time.Millisecond, 10 * time.Second
 	for name, tt := range map[string]struct {
 		reason string
-		// busy is whether the scheduler is busy at the start and before each write ends, and running the number of
-		// running writes after it.
-		busy    []bool
-		running []int64
+		takes  time.Duration
+		// busy is whether the scheduler is busy at the start and before each write ends. early is the number of running
+		// writes just before the pause would end, and running the number after it.
+		busy           []bool
+		early, running []int64
 	}{
-		"calm":            {"the limit is constant", []bool{false, false, false}, []int64{4, 4, 4}},
-		"busy":            {"the limit is constant", []bool{true, true, true}, []int64{1, 1, 1}},
-		"becomes calm":    {"the waiting writes start at once", []bool{true, true, false}, []int64{1, 1, 4}},
-		"becomes busy":    {"running writes continue, and no other starts", []bool{false, true, true, true, true}, []int64{4, 3, 2, 1, 1}},
-		"busy for a time": {"the next write that ends lets several start", []bool{false, true, false}, []int64{4, 3, 4}},
+		"calm":            {"the limit is constant, and there are no pauses", write, []bool{false, false, false}, []int64{4, 4, 4}, []int64{4, 4, 4}},
+		"busy":            {"a pause follows each write", write, []bool{true, true, true}, []int64{1, 0, 0}, []int64{1, 1, 1}},
+		"becomes calm":    {"the waiting writes start at once", write, []bool{true, true, false}, []int64{1, 0, 4}, []int64{1, 1, 4}},
+		"becomes busy":    {"running writes continue, and no other starts", slow, []bool{false, true, true, true, true}, []int64{4, 3, 2, 1, 0}, []int64{4, 3, 2, 1, 1}},
+		"busy for a time": {"the next write that ends lets several start", write, []bool{false, true, false}, []int64{4, 3, 4}, []int64{4, 3, 4}},
+		"slow writes":     {"a pause has an upper limit, as the process may stop", slow, []bool{true, true, true}, []int64{1, 0, 0}, []int64{1, 1, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var busy atomic.Bool
 				var running atomic.Int64
 				busy.Store(tt.busy[0])
-				limit, end := NewRecordLimit(4, 1, busy.Load), make(chan struct{})
+				limit, end := NewRecordLimit(4, clock.RealClock{}, busy.Load), make(chan struct{})
 				for range 10 {
 					go func() {
 						release := limit.Acquire()
@@ -41,18 +47,31 @@ func TestRecordLimit(t *testing.T) {
 						release()
 					}()
 				}
-				synctest.Wait()
-				for step, want := range tt.running {
+				elapse := func(d time.Duration) {
+					time.Sleep(d) //nolint:forbidigo // the clock of the bubble
+					synctest.Wait()
+				}
+				elapse(0)
+				for step := range tt.running {
 					if step > 0 {
+						elapse(tt.takes)
 						busy.Store(tt.busy[step])
 						end <- struct{}{}
-						synctest.Wait()
+						elapse(min(pauseFactor*tt.takes, maxPause) - 1)
 					}
-					if got := running.Load(); got != want {
-						t.Errorf("%s: after %d writes, %d run, not %d", tt.reason, step, got, want)
+					if got := running.Load(); got != tt.early[step] {
+						t.Errorf("%s: after %d writes, %d run before the pause ends, not %d", tt.reason, step, got, tt.early[step])
+					}
+					if step > 0 {
+						elapse(1)
+					}
+					if got := running.Load(); got != tt.running[step] {
+						t.Errorf("%s: after %d writes, %d run, not %d", tt.reason, step, got, tt.running[step])
 					}
 				}
+				busy.Store(false)
 				close(end)
+				elapse(maxPause)
 			})
 		})
 	}

@@ -52,7 +52,7 @@ func TestRecordTurns(t *testing.T) {
 		scheduler := dispatch.NewScheduler(1)
 		p := &Publisher{
 			Client: api, APIReader: api, Clock: clock, RecordFor: time.Hour, Scheduler: scheduler, Owners: noOwners{}, Log: logr.Discard(),
-			Recording:     dispatch.NewRecordLimit(1, 1, scheduler.Busy),
+			Recording:     dispatch.NewRecordLimit(1, clock, scheduler.Busy),
 			DeadlineShift: func(context.Context, string) *delivery.Deadlines { return &delivery.Deadlines{} },
 			Changed:       func(context.Context, *v1alpha1.Post, *v1alpha1.PostStatus) {},
 		}
