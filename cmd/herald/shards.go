@@ -178,7 +178,7 @@ func (d *shardDelivery) run(ctx context.Context, held *shards.Held) error {
 		return err //nolint:wrapcheck // it names the operation
 	}
 	options := d.posts
-	options.Client, options.Team, options.AssignedBefore = mgr.GetClient(), d.teams.Owner, teams
+	options.Client, options.Team, options.AssignedBefore, options.Stopping = mgr.GetClient(), d.teams.Owner, teams, ctx.Done()
 	options.Shard = &post.Shard{Name: held.Shard, Version: held.Version, Valid: held.Valid}
 	reconciler, err := post.New(options)
 	if err != nil {

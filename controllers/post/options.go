@@ -34,8 +34,8 @@ import (
 type Tokens interface {
 	// Token returns the connection's current token.
 	Token(ctx context.Context, conn *v1alpha1.Connection) (platforms.Token, error)
-	// Prefetch reads the connection's token unless the cached one can be used until the given time. Its errors are those
-	// of Token.
+	// Prefetch reads the connection's token unless the cached one can be used until the given time. It returns
+	// the same errors as Token.
 	Prefetch(ctx context.Context, conn *v1alpha1.Connection, until time.Time) error
 	// Forget drops the cached token of a connection after the platform refused it.
 	Forget(conn *v1alpha1.Connection)
@@ -129,7 +129,8 @@ type Options struct {
 	Metrics *Metrics
 	// Unlisted counts platform errors that are missing from the error tables. If nil, none are counted.
 	Unlisted *unlisted.Counter
-	// Stopping is closed when this process's shutdown starts: another process may then report the gauges. It may be nil.
+	// Stopping is closed when this process stops or gives up the shard: another process may then report the gauges. It may
+	// be nil.
 	Stopping <-chan struct{}
 	// Tracer traces reconciliations. If nil, none are traced.
 	Tracer *tracing.Tracer

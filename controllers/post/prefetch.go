@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// prefetchAhead is how long before their posts are due the tokens of connections are read. Tokens are cached for a
-	// minute, so a token that was just read is still cached for the posts of the following seconds.
+	// prefetchAhead is how long before a post is due its connections' tokens are read. Tokens are cached for a minute, so
+	// they are also used for the posts of the following seconds.
 	prefetchAhead = 15 * time.Second
 	// prefetchStep is the interval between checks for tokens to read.
 	prefetchStep = time.Second
-	// maxPrefetches limits the concurrent reads.
+	// maxPrefetches is the maximum number of concurrent reads per shard.
 	maxPrefetches = 4
 )
 
@@ -39,8 +39,8 @@ type tokenPrefetcher struct {
 	clock  clock.WithTicker
 
 	mu sync.Mutex
-	// bySecond holds the connections of the posts that are due in a second. Posts register in their last reconciliation
-	// before they are due, so there are at most a few hundred seconds.
+	// bySecond holds the connections of waiting posts by the second in which the posts are due. Posts register in the last
+	// five minutes before that, so there are at most a few hundred entries.
 	bySecond map[int64]map[types.NamespacedName]bool
 }
 
@@ -117,12 +117,15 @@ func (f *tokenPrefetcher) next() (due []prefetch) {
 }
 
 func (f *tokenPrefetcher) read(ctx context.Context, connection types.NamespacedName, until time.Time) {
+	if ctx.Err() != nil || !until.After(f.clock.Now()) {
+		return // earlier reads took too long
+	}
 	var conn v1alpha1.Connection
 	err := f.client.Get(ctx, connection, &conn)
-	if err == nil {
+	if err == nil && !conn.Spec.Disabled && conn.DeletionTimestamp.IsZero() {
 		err = f.tokens.Prefetch(ctx, &conn, until)
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("a token was not read ahead of its posts", "namespace", connection.Namespace, "connection", connection.Name, "problem", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("cannot prefetch a token; it is read when the post is due", "namespace", connection.Namespace, "connection", connection.Name, "error", err.Error())
 	}
 }

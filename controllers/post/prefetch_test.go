@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/herald-social/herald/api/v1alpha1"
@@ -55,7 +56,7 @@ func TestPrefetch(t *testing.T) {
 		at   []time.Duration
 		want []string
 	}{
-		"long before":       {"the cached token would expire before the post is due", []waiting{{time.Minute, []string{"x"}}}, []time.Duration{time.Minute - prefetchAhead - 1}, nil},
+		"long before":       {"a token that is read later can be used for more posts", []waiting{{time.Minute, []string{"x"}}}, []time.Duration{time.Minute - prefetchAhead - 1}, nil},
 		"shortly before":    {"the token must be valid for all posts of that second", []waiting{{time.Minute, []string{"x"}}}, []time.Duration{time.Minute - prefetchAhead}, []string{"x until 1m1s"}},
 		"two checks":        {"each second's tokens are read once", []waiting{{time.Minute, []string{"x"}}}, []time.Duration{50 * time.Second, 51 * time.Second}, []string{"x until 1m1s"}},
 		"many posts":        {"posts to one account share a read", []waiting{{time.Minute, []string{"x"}}, {time.Minute + 999*time.Millisecond, []string{"x"}}}, []time.Duration{50 * time.Second}, []string{"x until 1m1s"}},
@@ -94,7 +95,44 @@ func TestPrefetch(t *testing.T) {
 	}
 }
 
-// TestPrefetcherForgets checks that seconds in the past take no memory.
+// TestPrefetchSkips covers connections whose tokens need not be read.
+func TestPrefetchSkips(t *testing.T) {
+	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	for name, tt := range map[string]struct {
+		reason string
+		ctx    context.Context
+		until  time.Duration
+		change func(*v1alpha1.Connection)
+		want   int
+	}{
+		"in use":   {"its posts wait for the token", t.Context(), time.Second, func(*v1alpha1.Connection) {}, 1},
+		"disabled": {"its posts are not sent", t.Context(), time.Second, func(conn *v1alpha1.Connection) { conn.Spec.Disabled = true }, 0},
+		"being deleted": {"its tokens are about to be revoked", t.Context(), time.Second, func(conn *v1alpha1.Connection) {
+			conn.DeletionTimestamp, conn.Finalizers = new(metav1.NewTime(start)), []string{v1alpha1.DeliveryFinalizer}
+		}, 0},
+		"too late": {"earlier reads took so long that the posts are being claimed", t.Context(), 0, func(*v1alpha1.Connection) {}, 0},
+		"stopping": {"the last results need the API server", stopped, time.Second, func(*v1alpha1.Connection) {}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			must.Succeed(t, v1alpha1.AddToScheme(scheme))
+			conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"}}
+			tt.change(conn)
+			tokens := &prefetched{start: start}
+			f := newTokenPrefetcher(&Options{
+				Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(conn).Build(), Tokens: tokens, Clock: clocktesting.NewFakeClock(start),
+			})
+			f.read(tt.ctx, client.ObjectKeyFromObject(conn), start.Add(tt.until))
+			if len(tokens.reads) != tt.want {
+				t.Errorf("%s: read %q, want %d", tt.reason, tokens.reads, tt.want)
+			}
+		})
+	}
+}
+
+// TestPrefetcherForgets checks that seconds whose tokens were read, or which have passed, take no memory.
 func TestPrefetcherForgets(t *testing.T) {
 	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	clock := clocktesting.NewFakeClock(start)

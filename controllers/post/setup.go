@@ -50,7 +50,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		}
 	}
 	if err := mgr.Add(r.prefetcher); err != nil {
-		return fmt.Errorf("cannot set up the reads of tokens: %w", err)
+		return fmt.Errorf("cannot set up the token prefetcher: %w", err)
 	}
 	if r.o.Jumps != nil {
 		ends = append(ends, r.o.Jumps.Subscribe(func() { r.queue.clockJumped(&r.objects) }))

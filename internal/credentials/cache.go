@@ -20,7 +20,8 @@ import (
 
 const (
 	// cacheFor is the TTL of a token in memory. Since Secrets are not watched, a token can be used for that long after its
-	// Secret was deleted. cacheMax is the maximum number of cached tokens. An account in use costs two reads a minute.
+	// Secret was deleted. cacheMax is the maximum number of cached tokens. An account in use costs up to three
+	// reads of each of its Secrets a minute.
 	cacheFor = time.Minute
 	cacheMax = 10_000
 	// loadTimeout bounds one read of a Secret, and the request that follows from it.
@@ -79,8 +80,8 @@ type entry struct {
 
 	token Token
 	err   error
-	// expires is the end of its TTL.
-	expires time.Time
+	// expiresAt is the end of its TTL.
+	expiresAt time.Time
 }
 
 // digest is the hash of a confirmed access token. The token itself should not remain in memory longer than it is used.
@@ -104,25 +105,28 @@ func NewCache(loader Loader, c clock.PassiveClock, ask ExaminationRequester) *Ca
 // Token returns a Connection's token. The error comes from the Loader or from ctx, or is an *Error with reason
 // Unverified. Errors of the Loader are not cached.
 func (c *Cache) Token(ctx context.Context, conn *v1alpha1.Connection) (Token, error) {
-	return c.lasting(ctx, conn, time.Time{})
+	return c.tokenUntil(ctx, conn, time.Time{})
 }
 
-// Prefetch reads a Connection's token, unless the cached one can be used until the given time. Its errors are those of
-// Token.
+// Prefetch reads a Connection's token, unless the cached one can be used until the given time. It returns the same errors
+// as Token.
 func (c *Cache) Prefetch(ctx context.Context, conn *v1alpha1.Connection, until time.Time) error {
-	_, err := c.lasting(ctx, conn, until)
+	_, err := c.tokenUntil(ctx, conn, until)
 	return err
 }
 
-// lasting returns a token from the cache if its TTL ends at the given time or later, and otherwise reads it.
-func (c *Cache) lasting(ctx context.Context, conn *v1alpha1.Connection, until time.Time) (Token, error) {
+// tokenUntil returns the cached token if it does not expire before the given time, and otherwise reads it.
+func (c *Cache) tokenUntil(ctx context.Context, conn *v1alpha1.Connection, until time.Time) (Token, error) {
 	wanted := stampOf(conn)
 	c.mu.Lock()
 	forgets := c.generation
 	c.mu.Unlock()
 	found, _ := c.tokens.Get(conn.UID)
-	if cached, ok := found.(entry); ok && cached.stamp == wanted && !cached.expires.Before(until) {
+	if cached, ok := found.(entry); ok && cached.stamp == wanted && !cached.expiresAt.Before(until) {
 		return cached.token, cached.err
+	}
+	if err := ctx.Err(); err != nil {
+		return Token{}, err
 	}
 	// Many callers wait for one read, so cancelling the first caller must not cancel it.
 	loading := c.loads.DoChan(wanted.key(conn.UID), func() (any, error) {
@@ -209,7 +213,7 @@ func (c *Cache) add(uid types.UID, e entry, forgets uint64) {
 	if c.generation != forgets {
 		return
 	}
-	e.expires = c.clock.Now().Add(cacheFor)
+	e.expiresAt = c.clock.Now().Add(cacheFor)
 	c.tokens.Add(uid, e, cacheFor)
 	if e.err == nil {
 		c.digests.Add(uid, digestOf(e.token), rememberFor)

@@ -90,12 +90,12 @@ func TestCacheRefreshes(t *testing.T) {
 func TestCachePrefetches(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		// age is the age of the cached token, and until the time until which it is needed, from now on.
+		// age is the age of the cached token, and until how much longer it is needed.
 		age, until time.Duration
 		change     func(conn *v1alpha1.Connection)
 		want       int32
 	}{
-		"not cached":  {"the token is read ahead of its use", cacheFor, 15 * time.Second, nil, 2},
+		"not cached":  {"the token is read ahead of its use", cacheFor + 1, 15 * time.Second, nil, 2},
 		"long enough": {"the cached token can be used until then", 45 * time.Second, 15 * time.Second, nil, 1},
 		"too short":   {"the cached token would expire just before its use", 46 * time.Second, 15 * time.Second, nil, 2},
 		"renewed":     {"the cached token is not the current one", time.Second, 15 * time.Second, func(conn *v1alpha1.Connection) { conn.Status.CredentialsVersion = "2" }, 2},
@@ -123,6 +123,17 @@ func TestCachePrefetches(t *testing.T) {
 				t.Errorf("%s: the token was read again when it was needed (%v)", tc.reason, err)
 			}
 		})
+	}
+}
+
+// A read outlives its caller, so a caller that was cancelled before must not start one.
+func TestCacheReadsNothingAfterCancellation(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	source := &loader{}
+	cache := NewCache(source, clock.RealClock{}, nil)
+	if _, err := cache.Token(ctx, verified("1")); !errors.Is(err, context.Canceled) || source.loads.Load() != 0 {
+		t.Errorf("got %v after %d reads", err, source.loads.Load())
 	}
 }
 

@@ -190,8 +190,8 @@ func (s *Scheduler) Busy() bool {
 	return s.armed.opened > 0 || s.waiting() > 0
 }
 
-// BusyUntil returns Busy for a process until it stops. After that, its posts wait in vain, and all results must be
-// recorded before the process ends.
+// BusyUntil returns Busy until the process stops or gives up the shard. After that, posts wait in vain, and all results
+// must be recorded soon.
 func (s *Scheduler) BusyUntil(stopping <-chan struct{}) (busy func() bool) {
 	return func() bool {
 		select {

@@ -10,17 +10,21 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// While the scheduler is busy, each write is followed by a pause of pauseFactor times its duration, but at most maxPause.
-// A write costs an API server with one or two processors 10 ms of processor time: without pauses, even a single series
-// of writes takes half of the time that a crowd's calls need.
+// In the first maxPausing of a busy period, each write is followed by a pause of pauseFactor times its duration, but at
+// most maxPause. A write takes about 10 ms of the API server's CPU time: on two processors, writes without pauses would
+// take half of the time that a crowd's calls need. All calls of a crowd start within maxPausing.
 const (
 	pauseFactor = 4
 	maxPause    = 500 * time.Millisecond
+	maxPausing  = 15 * time.Second
 )
 
+// maxWhileBusy is the number of concurrent writes in the rest of a busy period.
+const maxWhileBusy = 2
+
 // RecordLimit limits the writes that record results of armed posts: thousands of armed calls may end at the same moment.
-// While the scheduler is busy, writes are made one at a time, with pauses, since they are not urgent, and must not slow
-// down the claims of due posts that were not armed, or the rest of a crowd's calls.
+// While the scheduler is busy, there are fewer writes, first with pauses. They must not slow down the rest of a crowd's
+// calls, or the claims of due posts that were not armed.
 type RecordLimit struct {
 	most  int
 	clock clock.WithTicker
@@ -28,8 +32,10 @@ type RecordLimit struct {
 
 	mu    sync.Mutex
 	ended *sync.Cond
-	// used is the number of writes and pauses.
-	used int
+	// used counts running writes and pauses, and waiting counts calls of Acquire.
+	used, waiting int
+	// busySince is the start of the busy period, or zero.
+	busySince time.Time
 }
 
 // NewRecordLimit returns a limit of most concurrent writes while busy returns false.
@@ -43,14 +49,19 @@ func NewRecordLimit(most int, c clock.WithTicker, busy func() bool) *RecordLimit
 func (l *RecordLimit) Acquire() (release func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.used+l.waiting == 0 {
+		l.busySince = time.Time{} // the period of an earlier crowd may have ended unnoticed
+	}
+	l.waiting++
 	for l.used >= l.limit() {
 		l.ended.Wait()
 	}
+	l.waiting--
 	l.used++
 	l.wakeNext()
 	began := l.clock.Now()
 	return func() {
-		if l.busy() {
+		if l.isPausing() {
 			go l.pause(min(pauseFactor*l.clock.Since(began), maxPause))
 			return
 		}
@@ -78,9 +89,25 @@ func (l *RecordLimit) wakeNext() {
 	}
 }
 
+// limit returns the current maximum of writes and pauses, and updates busySince.
 func (l *RecordLimit) limit() int {
-	if l.busy() {
+	now := l.clock.Now()
+	switch busy := l.busy(); {
+	case !busy:
+		l.busySince = time.Time{}
+		return l.most
+	case l.busySince.IsZero():
+		l.busySince = now
+	}
+	if now.Sub(l.busySince) < maxPausing {
 		return 1
 	}
-	return l.most
+	return min(maxWhileBusy, l.most)
+}
+
+func (l *RecordLimit) isPausing() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limit()
+	return !l.busySince.IsZero() && l.clock.Since(l.busySince) < maxPausing
 }

@@ -13,13 +13,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TestRecordLimit starts ten writes under a limit of four, or of one while the scheduler is busy. One of them ends in
-// each step, after a write of 10 ms, and the pause after it follows.
+// TestRecordLimit starts ten writes under a limit of four. In each step, one of them ends, and its pause may follow. Some
+// rows use slow writes, since the pauses of writes that began at different times are equal only at their maximum.
 func TestRecordLimit(t *testing.T) {
-	const write, slow = 10 * time.Millisecond, 10 * time.Second
+	const write, slow, half, long = 10 * time.Millisecond, 3 * time.Second, 6 * time.Second, maxPausing
 	for name, tt := range map[string]struct {
 		reason string
-		takes  time.Duration
+		// takes is the duration of each step's write.
+		takes time.Duration
 		// busy is whether the scheduler is busy at the start and before each write ends. early is the number of running
 		// writes just before the pause would end, and running the number after it.
 		busy           []bool
@@ -28,9 +29,11 @@ func TestRecordLimit(t *testing.T) {
 		"calm":            {"the limit is constant, and there are no pauses", write, []bool{false, false, false}, []int64{4, 4, 4}, []int64{4, 4, 4}},
 		"busy":            {"a pause follows each write", write, []bool{true, true, true}, []int64{1, 0, 0}, []int64{1, 1, 1}},
 		"becomes calm":    {"the waiting writes start at once", write, []bool{true, true, false}, []int64{1, 0, 4}, []int64{1, 1, 4}},
-		"becomes busy":    {"running writes continue, and no other starts", slow, []bool{false, true, true, true, true}, []int64{4, 3, 2, 1, 0}, []int64{4, 3, 2, 1, 1}},
+		"becomes busy":    {"running writes continue, and no other starts until they have ended", slow, []bool{false, true, true, true, true}, []int64{4, 3, 2, 1, 0}, []int64{4, 3, 2, 1, 1}},
 		"busy for a time": {"the next write that ends lets several start", write, []bool{false, true, false}, []int64{4, 3, 4}, []int64{4, 3, 4}},
 		"slow writes":     {"a pause has an upper limit, as the process may stop", slow, []bool{true, true, true}, []int64{1, 0, 0}, []int64{1, 1, 1}},
+		"busy for long":   {"results must not wait for an account with slow calls", long, []bool{true, true, true}, []int64{1, 2, 2}, []int64{1, 2, 2}},
+		"busy again":      {"each busy period starts with pauses", half, []bool{true, true, true, true, false, true, true, true}, []int64{1, 0, 0, 2, 4, 3, 2, 1}, []int64{1, 1, 1, 2, 4, 3, 2, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
