@@ -347,8 +347,9 @@ var _ = Describe("The candidates for an undecided target", Ordered, func() {
 		By("a URL that does not belong to the account")
 		settle(ctx, p, "0=posted:https://www.threads.com/@acme/post/NoSuchPost1")
 		Eventually(saidWrong(ctx, p)).Should(ContainSubstring("none of the account's latest posts has this URL"))
+		// The event is emitted before the status is written.
+		Eventually(func() string { return read(ctx, p).Status.Targets[0].AnswerProblem }).Should(ContainSubstring("has this URL"))
 		Expect(readyReason(ctx, p)).To(Equal(v1alpha1.ReasonOutcomeUnknown))
-		Expect(read(ctx, p).Status.Targets[0].AnswerProblem).To(ContainSubstring("has this URL"))
 
 		By("the post's own URL")
 		settle(ctx, p, "0=posted:"+posts[0].URL)

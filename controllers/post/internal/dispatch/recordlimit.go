@@ -11,8 +11,8 @@ import (
 )
 
 // In the first maxPausing of a busy period, each write is followed by a pause of pauseFactor times its duration, but at
-// most maxPause. A write takes about 10 ms of the API server's CPU time: on two processors, writes without pauses would
-// take half of the time that a crowd's calls need. All calls of a crowd start within maxPausing.
+// most maxPause. Measured on two processors, writes without pauses take half of the CPU time while a crowd's calls are
+// made, even one at a time. All calls of a crowd start within maxPausing.
 const (
 	pauseFactor = 4
 	maxPause    = 500 * time.Millisecond
