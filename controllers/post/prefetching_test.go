@@ -38,7 +38,7 @@ var _ = Describe("Tokens", func() {
 		ahead := make(chan prefetch, 10)
 		m := startManager(func(o *post.Options) { o.Tokens = watchedTokens{o.Tokens, t.namespace, ahead} })
 		DeferCleanup(m.stop)
-		p := t.post(ctx, "ahead", at(3*time.Second))
+		p := t.post(ctx, "ahead", at(10*time.Second)) // the manager starts within this time, even on a busy machine
 		var read prefetch
 		Eventually(ahead).Should(Receive(&read))
 		due := p.Spec.ScheduledAt.Time
