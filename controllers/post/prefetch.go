@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
+	clientworkqueue "k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,8 +39,8 @@ type tokenPrefetcher struct {
 	clock  clock.WithTicker
 
 	mu sync.Mutex
-	// bySecond holds the connections of waiting posts by the second in which the posts are due. Posts register in the last
-	// five minutes before that, so there are at most a few hundred entries.
+	// bySecond holds the connections of waiting posts by due time, in Unix seconds. Posts register within five minutes of
+	// their due time, so there are at most a few hundred entries.
 	bySecond map[int64]map[types.NamespacedName]bool
 }
 
@@ -76,28 +76,19 @@ func (f *tokenPrefetcher) Start(ctx context.Context) error {
 	}
 }
 
-// prefetch reads the tokens for the posts that are due within prefetchAhead, in the order in which they are due.
+// prefetch reads the tokens for the posts that are due within prefetchAhead.
 func (f *tokenPrefetcher) prefetch(ctx context.Context) {
-	var reads errgroup.Group
-	reads.SetLimit(maxPrefetches)
-	for _, next := range f.next() {
-		for connection := range next.connections {
-			reads.Go(func() error {
-				f.read(ctx, connection, next.until)
-				return nil
-			})
-		}
-	}
-	_ = reads.Wait() // read returns no errors
+	next := f.next()
+	clientworkqueue.ParallelizeUntil(ctx, maxPrefetches, len(next), func(i int) { f.read(ctx, next[i]) })
 }
 
 type prefetch struct {
-	connections map[types.NamespacedName]bool
-	// until is the end of the second in which the connections' posts are due.
+	connection types.NamespacedName
+	// until is the end of the second in which the connection's posts are due.
 	until time.Time
 }
 
-// next removes and returns the connections to read now. It drops those whose second has passed.
+// next removes and returns the connections to read now, the earliest posts' first. It drops a second that has passed.
 func (f *tokenPrefetcher) next() (due []prefetch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,23 +100,25 @@ func (f *tokenPrefetcher) next() (due []prefetch) {
 		}
 		delete(f.bySecond, second)
 		if until := at.Add(time.Second); until.After(now) {
-			due = append(due, prefetch{connections, until})
+			for connection := range connections {
+				due = append(due, prefetch{connection, until})
+			}
 		}
 	}
 	slices.SortFunc(due, func(a, b prefetch) int { return a.until.Compare(b.until) })
 	return due
 }
 
-func (f *tokenPrefetcher) read(ctx context.Context, connection types.NamespacedName, until time.Time) {
-	if ctx.Err() != nil || !until.After(f.clock.Now()) {
+func (f *tokenPrefetcher) read(ctx context.Context, p prefetch) {
+	if ctx.Err() != nil || !p.until.After(f.clock.Now()) {
 		return // earlier reads took too long
 	}
 	var conn v1alpha1.Connection
-	err := f.client.Get(ctx, connection, &conn)
+	err := f.client.Get(ctx, p.connection, &conn)
 	if err == nil && !conn.Spec.Disabled && conn.DeletionTimestamp.IsZero() {
-		err = f.tokens.Prefetch(ctx, &conn, until)
+		err = f.tokens.Prefetch(ctx, &conn, p.until)
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).V(1).Info("cannot prefetch a token; it is read when the post is due", "namespace", connection.Namespace, "connection", connection.Name, "error", err.Error())
+		ctrl.LoggerFrom(ctx).V(1).Info("cannot prefetch a token; it is read when the post is due", "namespace", p.connection.Namespace, "connection", p.connection.Name, "error", err.Error())
 	}
 }

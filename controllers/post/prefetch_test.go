@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -43,6 +44,21 @@ func (p *prefetched) Prefetch(_ context.Context, conn *v1alpha1.Connection, unti
 	return nil
 }
 
+func named(connection string) *v1alpha1.Connection {
+	return &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: connection}}
+}
+
+func prefetcherOf(t *testing.T, tokens Tokens, c clock.WithTicker, connections ...*v1alpha1.Connection) *tokenPrefetcher {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	must.Succeed(t, v1alpha1.AddToScheme(scheme))
+	objects := fake.NewClientBuilder().WithScheme(scheme)
+	for _, conn := range connections {
+		objects.WithObjects(conn)
+	}
+	return newTokenPrefetcher(&Options{Client: objects.Build(), Tokens: tokens, Clock: c})
+}
+
 func TestPrefetch(t *testing.T) {
 	start := time.Date(2026, 12, 1, 8, 59, 0, 0, time.UTC)
 	type waiting struct {
@@ -68,14 +84,8 @@ func TestPrefetch(t *testing.T) {
 		"unreadable Secret": {"the claim reports the error; the others are read", []waiting{{time.Minute, []string{"broken", "y"}}}, []time.Duration{50 * time.Second}, []string{"y until 1m1s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scheme := runtime.NewScheme()
-			must.Succeed(t, v1alpha1.AddToScheme(scheme))
-			objects := fake.NewClientBuilder().WithScheme(scheme)
-			for _, name := range []string{"x", "y", "broken"} {
-				objects.WithObjects(&v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}})
-			}
 			clock, tokens := clocktesting.NewFakeClock(start), &prefetched{start: start, fail: "broken"}
-			f := newTokenPrefetcher(&Options{Client: objects.Build(), Tokens: tokens, Clock: clock})
+			f := prefetcherOf(t, tokens, clock, named("x"), named("y"), named("broken"))
 			for _, p := range tt.posts {
 				post := &v1alpha1.Post{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "post"}}
 				for _, name := range p.connections {
@@ -116,15 +126,10 @@ func TestPrefetchSkips(t *testing.T) {
 		"stopping": {"the last results need the API server", stopped, time.Second, func(*v1alpha1.Connection) {}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scheme := runtime.NewScheme()
-			must.Succeed(t, v1alpha1.AddToScheme(scheme))
-			conn := &v1alpha1.Connection{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "x"}}
+			conn, tokens := named("x"), &prefetched{start: start}
 			tt.change(conn)
-			tokens := &prefetched{start: start}
-			f := newTokenPrefetcher(&Options{
-				Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(conn).Build(), Tokens: tokens, Clock: clocktesting.NewFakeClock(start),
-			})
-			f.read(tt.ctx, client.ObjectKeyFromObject(conn), start.Add(tt.until))
+			f := prefetcherOf(t, tokens, clocktesting.NewFakeClock(start), conn)
+			f.read(tt.ctx, prefetch{client.ObjectKeyFromObject(conn), start.Add(tt.until)})
 			if len(tokens.reads) != tt.want {
 				t.Errorf("%s: read %q, want %d", tt.reason, tokens.reads, tt.want)
 			}
@@ -136,7 +141,7 @@ func TestPrefetchSkips(t *testing.T) {
 func TestPrefetcherForgets(t *testing.T) {
 	start := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	clock := clocktesting.NewFakeClock(start)
-	f := newTokenPrefetcher(&Options{Client: fake.NewClientBuilder().Build(), Clock: clock})
+	f := prefetcherOf(t, nil, clock)
 	for i := range 10 {
 		f.expect(&v1alpha1.Post{}, start.Add(time.Duration(i)*time.Second))
 	}

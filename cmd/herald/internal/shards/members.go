@@ -99,8 +99,8 @@ func (r *Replica) validity() time.Duration {
 	return r.o.Times.RenewDeadline.Duration - r.o.Times.RetryPeriod.Duration
 }
 
-// writeUntil returns the deadline by which a step stops writing other Leases and renews the member Lease. The last write
-// and the renewal share the other half of the validity. began is the start of the step.
+// writeUntil returns the deadline for a step's writes to other Leases. The rest of the member Lease's validity is reserved
+// for the last write and the renewal. began is the start of the step.
 func (r *Replica) writeUntil(began time.Time) time.Time {
 	if at := r.renewed.Load(); at != nil {
 		began = *at

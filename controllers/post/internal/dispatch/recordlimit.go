@@ -60,23 +60,29 @@ func (l *RecordLimit) Acquire() (release func()) {
 	l.used++
 	l.wakeNext()
 	began := l.clock.Now()
-	return func() {
-		if l.isPausing() {
-			go l.pause(min(pauseFactor*l.clock.Since(began), maxPause))
-			return
-		}
-		l.release()
+	return func() { l.end(began) }
+}
+
+// end ends a write, or starts its pause.
+func (l *RecordLimit) end(began time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, pausing := l.observe(); pausing {
+		go l.pause(min(pauseFactor*l.clock.Since(began), maxPause))
+		return
 	}
+	l.release()
 }
 
 func (l *RecordLimit) pause(pause time.Duration) {
 	<-l.clock.After(pause)
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.release()
 }
 
+// release frees the place of a write or a pause. The caller holds mu.
 func (l *RecordLimit) release() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.used--
 	l.wakeNext()
 }
@@ -89,25 +95,27 @@ func (l *RecordLimit) wakeNext() {
 	}
 }
 
-// limit returns the current maximum of writes and pauses, and updates busySince.
+// limit returns the current maximum of writes and pauses.
 func (l *RecordLimit) limit() int {
-	now := l.clock.Now()
-	switch busy := l.busy(); {
+	switch busy, pausing := l.observe(); {
 	case !busy:
-		l.busySince = time.Time{}
 		return l.most
-	case l.busySince.IsZero():
-		l.busySince = now
-	}
-	if now.Sub(l.busySince) < maxPausing {
+	case pausing:
 		return 1
+	default:
+		return min(maxWhileBusy, l.most)
 	}
-	return min(maxWhileBusy, l.most)
 }
 
-func (l *RecordLimit) isPausing() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.limit()
-	return !l.busySince.IsZero() && l.clock.Since(l.busySince) < maxPausing
+// observe updates busySince. It reports whether the scheduler is busy, and whether a pause follows each write.
+func (l *RecordLimit) observe() (busy, pausing bool) {
+	if !l.busy() {
+		l.busySince = time.Time{}
+		return false, false
+	}
+	now := l.clock.Now()
+	if l.busySince.IsZero() {
+		l.busySince = now
+	}
+	return true, now.Sub(l.busySince) < maxPausing
 }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// TestRecordLimit starts ten writes under a limit of four. In each step, one of them ends, and its pause may follow. Some
-// rows use slow writes, since the pauses of writes that began at different times are equal only at their maximum.
+// TestRecordLimit starts ten writes under a limit of four. In each step, one of them ends, and its pause may follow. Rows
+// in which several writes run use slow ones: all of their pauses have the maximum length.
 func TestRecordLimit(t *testing.T) {
 	const write, slow, half, long = 10 * time.Millisecond, 3 * time.Second, 6 * time.Second, maxPausing
 	for name, tt := range map[string]struct {
